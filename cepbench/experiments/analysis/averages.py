@@ -84,9 +84,6 @@ def averages(
         by default those of the group. Runs that share them share their resamples.
     values : callable
         Rows that count and the metric → array of which each statistic is taken, patterns first.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -155,8 +152,6 @@ def bootstrap(
     values : ndarray of float, shape (patterns, ...)
     average : callable
         Takes an array and ``axis``.
-    rng : numpy.random.Generator
-    resamples : int
 
     Returns
     -------
@@ -164,8 +159,22 @@ def bootstrap(
         NaN if there are no values.
     """
     if not len(values):
-        return float("nan"), float("nan")
-    chosen = rng.integers(len(values), size=(resamples, len(values)))
+        return interval(values)
+    chosen = resampled(np.zeros(len(values)), rng, resamples)
+    return interval(average(values.take(chosen, axis=0), axis=1))
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Between which values of resamples an average lies; NaN if there are none."""
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(average(values.take(chosen, axis=0), axis=1), [tail, 1 - tail])
+    low, high = np.quantile(values, [tail, 1 - tail]) if len(values) else (np.nan, np.nan)
     return float(low), float(high)
+
+
+def resampled(strata: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """Indices of patterns, each resampled among those of its stratum; int, shape (resamples, patterns)."""
+    chosen = np.empty((resamples, len(strata)), dtype=np.intp)
+    for stratum in np.unique(strata):
+        own = np.flatnonzero(strata == stratum)
+        chosen[:, own] = own[rng.integers(len(own), size=(resamples, len(own)))]
+    return chosen

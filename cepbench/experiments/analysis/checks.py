@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES
+from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, resampled
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK
 
@@ -261,14 +261,11 @@ def measure(
 
     Parameters
     ----------
-    check : ClaimCheck
     table : DataFrame or None
         Columns ``size``, ``pattern_id``, ``generator`` and the metric's; ``pattern_set``,
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
         of check that reads plans, a row a plan with its ``log_cost``, or a row a run with
         ``plan_log_cost``. None: not measured.
-    seed : int
-        Of the bootstrap.
     resamples : int
         Of the bootstrap.
     """
@@ -380,7 +377,6 @@ def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     logs : DataFrame
         As a kind of check gets it: ``pattern_set``, ``size``, ``pattern_id``, ``generator``,
         ``strategy``, ``alpha``, ``log`` and ``bound``.
-    selection : Selection
 
     Returns
     -------
@@ -404,7 +400,6 @@ def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
 
     Parameters
     ----------
-    check : ClaimCheck
     logs : DataFrame
         As :func:`wide_table` takes it.
 
@@ -471,11 +466,9 @@ def estimated(
 
     Parameters
     ----------
-    sample : Sample
     estimate : callable
         Rows of the sample's columns, ndarray of int of shape (resamples, patterns), → an estimate
         of each resample, ndarray of float of shape (resamples,).
-    resampling : Bootstrap
 
     Returns
     -------
@@ -492,16 +485,13 @@ def estimated(
         )  # fmt: skip
     rng = np.random.default_rng(resampling.seed)
     (value,) = estimate(np.arange(count)[None])
-    groups = [np.arange(count)]
-    if sample.fixed_sets:
-        groups = [np.flatnonzero(sample.sets == name) for name in np.unique(sample.sets)]
-    resampled = []
+    strata = sample.sets if sample.fixed_sets else np.zeros(count)
+    estimates = []
     for done in range(0, resampling.resamples, _BATCH):
         times = min(_BATCH, resampling.resamples - done)
-        drawn = [own[rng.integers(len(own), size=(times, len(own)))] for own in groups]
-        resampled.append(estimate(np.concatenate(drawn, axis=1)))
+        estimates.append(estimate(resampled(strata, rng, times)))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(np.concatenate(resampled), [tail, 1 - tail])
+    low, high = np.nanquantile(np.concatenate(estimates), [tail, 1 - tail])
     ends = (float(value), float(low), float(high))
     return Measured(*ends, count, sample.left_out, sample.bounds)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES
+from cepbench.experiments.analysis.averages import RESAMPLES, interval, resampled
 
 _STATISTICS = ("spearman", "exponent", "intercept")
 
@@ -34,9 +34,6 @@ def cost_fit(
         Columns whose values are fitted apart.
     fixed : str
         A column of whose values every resample has as many patterns as there are; empty for none.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -59,32 +56,21 @@ def cost_fit(
         row: dict[str, Any] = {**dict(zip(by, key, strict=True)), "metric": metric}
         (estimates,) = _fits(logs, np.ones((1, len(logs))))
         strata = usable.groupby(of_pattern)[fixed].first() if fixed else np.zeros(len(patterns))
-        spread = _fits(logs, _times_drawn(strata, seed, resamples)[:, of_pattern])
-        tail = (1 - CONFIDENCE) / 2
+        drawn = _times_drawn(np.asarray(strata), np.random.default_rng(seed), resamples)
+        spread = _fits(logs, drawn[:, of_pattern])
         for k, name in enumerate(_STATISTICS):
-            usual = spread[:, k][~np.isnan(spread[:, k])]
-            low, high = np.quantile(usual, [tail, 1 - tail]) if len(usual) else (np.nan, np.nan)
+            low, high = interval(spread[:, k][~np.isnan(spread[:, k])])
             row |= {name: estimates[k], f"{name}_low": low, f"{name}_high": high}
         row |= {"points": len(usable), "patterns": len(patterns)}
         rows.append({**row, "left_out": len(group) - len(usable)})
     return pd.DataFrame(rows)
 
 
-def _times_drawn(strata: Any, seed: int, resamples: int) -> np.ndarray:
-    """How often each pattern is in each resample, int of shape (resamples, patterns).
-
-    Each resample has as many patterns of each stratum as there are.
-    """
-    values = np.asarray(strata)
-    counts = np.zeros((resamples if len(values) else 0, len(values)), dtype=np.int64)
-    rng = np.random.default_rng(seed)
-    for name in np.unique(values):
-        own = np.flatnonzero(values == name)
-        picked = rng.integers(len(own), size=(resamples, len(own)))
-        picked += len(own) * np.arange(resamples)[:, None]
-        drawn = np.bincount(picked.ravel(), minlength=resamples * len(own))
-        counts[:, own] = drawn.reshape(resamples, len(own))
-    return counts
+def _times_drawn(strata: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """How often each pattern is in each resample, int of shape (resamples, patterns)."""
+    count = len(strata)
+    chosen = resampled(strata, rng, resamples) + count * np.arange(resamples)[:, None]
+    return np.bincount(chosen.ravel(), minlength=resamples * count).reshape(resamples, count)
 
 
 def _fits(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -39,23 +39,16 @@ def gains_over(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    metric : str
     baselines : mapping of str to str
         Kind of plan -> generator; a kind whose baseline did not run is left out.
     by : sequence of str
         As in :func:`cepbench.experiments.analysis.summary.paired_ratios`.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
     DataFrame
-        In the shape that charts take: ``by``, ``metric``, ``generator``, ``baseline``,
-        ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound, since
-        one run ended at the limit), ``missing``, ``plan_kind``, ``evaluator``.
+        As :func:`cepbench.experiments.analysis.summary.paired_ratios` returns it, with the statistic
+        ``ratio`` (a geometric mean over patterns), ``missing``, ``plan_kind`` and ``evaluator``.
     """
     runs = results[_RUN].drop_duplicates()
     evaluators = runs.groupby("generator")["evaluator"].agg(list)
@@ -109,15 +102,9 @@ def gains_by_weight(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    metric : str
-    generator, baseline : str
     parts : int
         Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
         of both generators: by one of them alone, a run that was slow by chance would bias its part.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------

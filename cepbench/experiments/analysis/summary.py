@@ -67,24 +67,15 @@ def summarize(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     metrics : sequence of str
         Of :data:`SUMMARY_METRICS`.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
-        ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``regime``,
-        ``window``, ``options`` and ``output``, ``metric``, ``statistic`` (mean or median),
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
-        ``left_out`` (the others of the group) and ``missing`` (those among them that this
-        generator lacks and another has). Order: sets and generators as in ``results``, sizes
-        ascending.
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``pattern_set``,
+        ``size`` (missing: all sizes), :data:`RUN`, and :data:`VARIED` where they vary; mean and
+        median. Order: sets and generators as in ``results``, sizes ascending.
 
     Raises
     ------
@@ -126,8 +117,6 @@ def paired_ratios(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     metric : str
         Of :data:`SUMMARY_METRICS`.
     generator, baseline : str
@@ -142,16 +131,12 @@ def paired_ratios(
         ``output`` → value. The
         baseline takes those of ``run``, except for the evaluator, unless ``baseline_run`` names
         others.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
-        Columns ``by``, ``metric``, ``generator``, ``baseline``, ``statistic`` (geometric mean or
-        median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
-        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound).
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, geometric mean and median,
+        with ``generator``, ``baseline`` and ``bounds`` (those of the patterns whose ratio is a bound).
 
     Raises
     ------
@@ -232,8 +217,6 @@ def per_pattern(
 
     Parameters
     ----------
-    results : DataFrame
-    metrics : sequence of str
     run : sequence of str, optional
         Columns that name a run; by default those of :func:`runs_of`.
     bounds : bool

@@ -198,13 +198,6 @@ def compare_sweeps(
         there is a row with missing size, over all sizes, as well.
     names : (str, str), optional
         What to call them; by default the names of folders or files.
-    seed : int
-        Of the resampling and the random signs.
-    resamples : int
-
-    Returns
-    -------
-    SweepComparison
 
     Raises
     ------

@@ -80,11 +80,6 @@ class TimeModel:
 def fastest_runs(results: pd.DataFrame) -> pd.DataFrame:
     """One row a run that was measured and ended well, its time the fastest of the repetitions.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-
     Returns
     -------
     DataFrame
@@ -100,16 +95,6 @@ def fit_time_model(results: pd.DataFrame, evaluator: str) -> TimeModel:
     """Fit the time of an engine by non-negative least squares of the relative errors.
 
     Absolute errors would be those of the few longest runs alone.
-
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    evaluator : str
-
-    Returns
-    -------
-    TimeModel
 
     Raises
     ------

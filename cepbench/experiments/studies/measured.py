@@ -123,7 +123,6 @@ def study_sweep(
     ----------
     name : str
         Study and sweep: ``kolchinsky2018/types``.
-    profile : str
     data : path
         Folder for generated streams and for results, which all notebooks share.
     seed : int

@@ -21,6 +21,15 @@ from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 
 
+def sized(profiles: Mapping[str, Any], profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own."""
+    return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
+
+
+#: Columns of runs that differ in no kind of plan, strategy or weight of latency.
+OF_ONE_KIND: Mapping[str, Any] = {"plan_kind": "tree", "strategy": "any", "alpha": 0.0}
+
+
 def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
     """Runs as summaries and the ledger read them, a setting and a series for each.
 
@@ -38,16 +47,17 @@ def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
     DataFrame
         With the same columns; ``pattern_id`` is the setting and the number of the run.
     """
-    settings = runs[setting].astype(str)
-    return runs.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + runs["repetition"].astype(str),
+    return in_settings(runs, runs[setting].astype(str)).assign(
         generator=runs[series].astype(str),
-        plan_kind="tree",
+        **OF_ONE_KIND,
         **dict.fromkeys(("evaluator", "stream", "window", "output"), ""),
-        strategy="any",
-        alpha=0.0,
     )
+
+
+def in_settings(runs: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
+    """Runs with the setting of each as ``pattern_set``, and with its number as ``pattern_id``."""
+    named = settings + ", run " + runs["repetition"].astype(str)
+    return runs.assign(pattern_set=settings, pattern_id=named)
 
 
 def summary_of(
@@ -57,13 +67,8 @@ def summary_of(
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
     metrics : sequence of str
         Numeric columns.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -109,7 +114,6 @@ def table_of(
     ----------
     runs : DataFrame
         As :func:`figure_runs` returns it. A single series is not named.
-    *metrics : str
     printed : mapping of str to mapping
         Metric → series → the paper's numbers, a setting each; they stand below those measured.
     """
@@ -136,9 +140,6 @@ def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFr
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
-    metric : str
     over, under : str
         Two series.
 
@@ -170,13 +171,7 @@ def span(ratios: pd.DataFrame) -> str:
 
 
 def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with series apart by regime, for tables of all of them.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
-    """
+    """The runs with series apart by regime, for tables of all of them."""
     return runs.assign(generator=runs["generator"] + ", " + runs["regime"])
 
 
@@ -185,12 +180,8 @@ def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFr
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
     x, y : str
         Columns of positive numbers.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
 from cepbench.arguments import MOST, callback, choice, kind_of, number, texts, whole
 from cepbench.arguments import seed as seed_from
-from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.aggregation.registry import AGGREGATORS
+from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
 from cepbench.engines.runs.result import shown_bytes
-from cepbench.errors import ExperimentError
+from cepbench.errors import ExperimentError, PlanGeneratorError, errors_naming
 from cepbench.experiments.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
-from cepbench.experiments.sweeps.compare_methods import METHOD_COLUMNS, compare_methods
-from cepbench.experiments.sweeps.compare_planners import PLANNER_COLUMNS, compare_planners
+from cepbench.experiments.sweeps.first_runs import FirstMatches, FirstValues
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
 from cepbench.experiments.sweeps.rotation import Progress, throughput
-from cepbench.experiments.sweeps.workload import PatternSpec
+from cepbench.experiments.sweeps.workload import GivenSpec
 from cepbench.markup import Html, shortened
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
 from cepbench.planning.costs.problem import TIME_SELECTIVITIES
+from cepbench.planning.costs.reuse import REUSE_COSTS
 from cepbench.planning.planners.registry import PlanGenerator, generators_from
-from cepbench.planning.statistics.given import statistics_from
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.planning.statistics.given import statistics_from, workload_statistics
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.given import queries_from
@@ -36,12 +40,26 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import Frame, events_from
 
-#: Columns of the comparison, in order.
-COLUMNS = (
-    "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
-    "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
-    "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
-)  # fmt: skip
+#: What is compared → columns of the comparison, in order.
+COLUMNS = {
+    "generator": (
+        "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
+        "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
+        "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
+    ),
+    "planner": (
+        "planner", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
+        "events_per_second_q1", "events_per_second_q3", "times_naive", "runs", "measured_with",
+        "peak_bytes", "reused", "matches", "status", "reason",
+    ),
+    "method": (
+        "method", "seconds", "events_per_second", "seconds_per_slide", "runs", "updates",
+        "peak_counters", "peak_objects", "peak_bytes", "values", "status", "reason",
+    ),
+}  # fmt: skip
+
+#: The planner that the others are compared with.
+_NAIVE = "NAIVE"
 
 #: Characters of a workload's plan that are shown.
 _LONGEST_PLAN = 200
@@ -254,82 +272,98 @@ def compare(
     StreamError
         If the stream does not have the types or attributes asked for.
     """
-    repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
-    seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
-    on_progress = callback(on_progress, "on_progress", ExperimentError)
     how: dict[str, Any] = {
-        "repetitions": repetitions, "seconds": seconds, "on_progress": on_progress
-    }  # fmt: skip
-    asked = queries_from(pattern, aggregates=True)
+        "generators": (),
+        "repetitions": whole(repetitions, "repetitions", ExperimentError, least=1),
+        "share_equal_plans": True,
+        "seconds": number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0),
+        "seed": seed_from(seed, ExperimentError, most=MOST),  # a column of the rows' table
+        "time_selectivity": choice(
+            time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError
+        ),
+        "partial_match_limit": whole(
+            partial_match_limit, "partial_match_limit", ExperimentError, least=1
+        ),
+        "outputs": (choice(output, "output", ("count", "matches"), ExperimentError),),
+    }
+    on_progress = callback(on_progress, "on_progress", ExperimentError)
+    asked: Any = queries_from(pattern, aggregates=True)
     if asked.by_query:
+        kind = "planner"
         _refuse("are for single patterns; of a workload, give planners",
                 generators=generators, methods=methods)  # fmt: skip
-        with reporting_missing_types(missing_types):
-            rows = compare_planners(
-                asked,
-                events_from(stream, type, time),
-                statistics=statistics,
-                planners=planners,
-                evaluators=evaluators,
-                options=_options(options),
-                seed=seed_from(seed, ExperimentError, most=MOST),
-                partial_match_limit=whole(
-                    partial_match_limit, "partial_match_limit", ExperimentError, least=1
-                ),
-                output=choice(output, "output", ("count", "matches"), ExperimentError),
-                cost="calibrated" if cost is None else cost,
-                **how,
+        how |= {"planners": _planners(planners), "evaluators": _of_workloads(evaluators)}
+        if not (how["planners"] and how["evaluators"]):
+            raise ExperimentError(
+                "planners and evaluators need a name each; leave them out for the default ones"
             )
-        return _comparison(rows, PLANNER_COLUMNS, asked)
-    _refuse("are of workloads; for a pattern give generators", planners=planners)
-    single, stream = under_one_hierarchy(asked, events_from(stream, type, time))
-    if single.aggregates:
+        how["reuse_cost"] = choice(
+            "calibrated" if cost is None else cost, "the cost of reused matches", REUSE_COSTS,
+            PlanGeneratorError,
+        )  # fmt: skip
+    elif asked.aggregates:
+        kind = "method"
+        _refuse("are of workloads; for a pattern give generators", planners=planners)
         _refuse("are not for a pattern with AGG; give methods",
                 generators=generators, evaluators=evaluators)  # fmt: skip
-        with reporting_missing_types(missing_types):
-            rows = compare_methods(single, stream, methods, **how)
-        return _comparison(rows, METHOD_COLUMNS, single)
-    _refuse("are for a pattern with AGG; give generators or evaluators", methods=methods)
-    chosen = generators_from(generators)
-    if evaluators is not None:
-        evaluators = texts(evaluators, "evaluators", ExperimentError)
-    elif alone := evaluator_without_plan(single.strategy.name):
-        evaluators = [alone.name]
-    seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
-    choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
-    limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
-    choice(output, "output", ("count", "matches"), ExperimentError)
-    given = _options(options)
-    statistics = None if statistics is None else statistics_from(statistics)
-    spec = PatternSpec("pattern", str(single.operator), len(single.names), str(single), seed)
-    grid = Grid(
-        generators=chosen,
-        evaluators=evaluators,
-        options={
-            name: (json.dumps(options_of(evaluator_for(name), its)),) for name, its in given.items()
-        },
-        repetitions=repetitions,
-        share_equal_plans=True,
-        seconds=seconds,
-        seed=seed,
-        time_selectivity=time_selectivity,
-        partial_match_limit=limit,
-        outputs=(output,),
-        cost=cost_from("throughput" if cost is None else cost),
-    )
+        chosen = AGGREGATORS if methods is None else texts(methods, "methods", ExperimentError)
+        how["methods"] = list(dict.fromkeys(AGGREGATORS.find(name).name for name in chosen))
+    else:
+        kind = "generator"
+        _refuse("are of workloads; for a pattern give generators", planners=planners)
+        _refuse("are for a pattern with AGG; give generators or evaluators", methods=methods)
+        how["generators"] = generators_from(generators)
+        if evaluators is not None:
+            how["evaluators"] = texts(evaluators, "evaluators", ExperimentError)
+        elif alone := evaluator_without_plan(asked.strategy.name):
+            how["evaluators"] = [alone.name]
+        how["cost"] = cost_from("throughput" if cost is None else cost)
+    if kind != "method":
+        how["options"] = _options(options)
+    grid = Grid(**how)
     cells = grid.cells()
+    first: FirstMatches | FirstValues | None = None
+    known: dict[str, Any] = {}
+    measured, reused = [], []
     with reporting_missing_types(missing_types):
-        if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
-            statistics = measure_statistics(single, stream, seed=seed)
-        progress, measured = Progress(on_progress, len(cells)), []
-        for row in measure_pattern(spec, stream, statistics or {}, grid):
+        stream = events_from(stream, type, time)
+        with errors_naming(next(iter(asked.queries))):
+            asked, stream = under_one_hierarchy(asked, stream)
+        untimed = 0 if kind == "generator" else len(cells) // grid.repetitions
+        progress = Progress(on_progress, len(cells) + untimed)
+        if kind == "planner":
+            first = FirstMatches(asked, stream, grid, progress)
+        elif kind == "method":
+            first = FirstValues(asked, stream, progress)
+        if kind != "method" and any(cell.generator != NO_PLAN for cell in cells):
+            if statistics is None:
+                statistics = measure_statistics(asked, stream, seed=grid.seed)
+            checked: Callable[[Any], Any] = (
+                partial(workload_statistics, asked) if asked.by_query else statistics_from
+            )
+            known = {"": checked(statistics)}
+        for row in measure_pattern(GivenSpec.of(asked), stream, known, grid, first=first):
             measured.append(row)
+            reused.append(first.check(row) if isinstance(first, FirstMatches) else None)
             progress.add(1)
-    runs = results_frame(measured)
-    check_agreement(runs)
-    sides = [its for _, its in runs.groupby(["generator", "evaluator"], sort=False)]
-    firsts: dict[tuple[str, str], str] = {}
-    return _comparison([_side(its, firsts) for its in sides], COLUMNS, single)
+        progress.finish()
+    runs = results_frame(measured).assign(reused=pd.array(reused, "Int64"))
+    if kind == "generator":
+        check_agreement(runs)
+    rows = [_side(its) for _, its in runs.groupby(["generator", "evaluator"], sort=False)]
+    if isinstance(first, FirstMatches):
+        rows.sort(key=lambda row: how["evaluators"].index(row["evaluator"]))
+        for row in rows:
+            row["plan"] = first.computed.get(
+                (row["measured_with"] or row["planner"], row["evaluator"])
+            )
+        speeds = {(row["planner"], row["evaluator"]): row["events_per_second"] for row in rows}
+        for row in rows:
+            naive = speeds.get((_NAIVE, row["evaluator"]), math.nan)
+            row["times_naive"] = row["events_per_second"] / naive
+    comparison = Comparison(rows, columns=list(COLUMNS[kind]))
+    comparison.pattern = asked.describe()
+    return comparison
 
 
 def _refuse(why: str, **given: Any) -> None:
@@ -339,34 +373,59 @@ def _refuse(why: str, **given: Any) -> None:
             raise ExperimentError(f"{name} {why}")
 
 
-def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
+def _options(given: Any) -> dict[str, tuple[str]]:
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ExperimentError(
             f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
         )
-    return given
+    return {
+        name: (json.dumps(options_of(evaluator_for(name), its)),) for name, its in given.items()
+    }
 
 
-def _comparison(
-    rows: list[dict[str, Any]], columns: tuple[str, ...], asked: Pattern | Workload
-) -> Comparison:
-    comparison = Comparison(rows, columns=list(columns))
-    comparison.pattern = asked.describe()
-    return comparison
+def _planners(given: Sequence[str] | None) -> list[str]:
+    """The names of planners that reuse matches; by default of all."""
+    if given is None:
+        return [name for name, entry in WORKLOAD_PLANNERS.items() if entry.shares == "matches"]
+    entries = [WORKLOAD_PLANNERS.find(name) for name in texts(given, "planners", ExperimentError)]
+    for entry in entries:
+        if entry.shares != "matches":
+            raise ExperimentError(
+                f"planner {entry.name} shares counts of sequences, for cep.aggregate; name planners "
+                "that reuse matches, such as CHASE"
+            )
+    return list(dict.fromkeys(entry.name for entry in entries))
 
 
-def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, object]:
-    """One row of the comparison from all runs of one plan in one evaluator.
+def _of_workloads(given: Sequence[str] | None) -> list[str]:
+    """The names of evaluators; by default ``tree`` and those that share state between queries."""
+    if given is None:
+        return ["tree", *(name for name, entry in EVALUATORS.items() if entry.together is not None)]
+    names = texts(given, "evaluators", ExperimentError)
+    return list(dict.fromkeys(evaluator_for(name).name for name in names))
 
-    ``firsts`` has evaluator and plan → the first generator with it, and is added to.
-    """
+
+def _side(runs: pd.DataFrame) -> Any:
+    """One row of the comparison from all runs of one plan or method in one evaluator."""
     failed = runs[runs["status"] != OK]
     shown = runs.iloc[0] if failed.empty else failed.iloc[0]
-    row: dict[str, object] = {name: shown[name] for name in COLUMNS if name in runs}
-    row["cost"] = shown["plan_cost"]
-    if failed.empty:
-        row |= throughput(runs["events_per_second"])
-    first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["generator"])
-    row["measured_with"] = None if first == shown["generator"] else first
+    # In the first repetition plans run in the order of their generators.
+    of_first = runs["measured_with"].iloc[0]
+    row: Any = {
+        **shown.to_dict(),
+        "planner": shown["generator"],
+        "cost": shown["plan_cost"],
+        "measured_with": None if pd.isna(of_first) else of_first,
+    }
+    if not failed.empty:
+        return row
+    row |= throughput(runs["events_per_second"])
+    if row["method"]:
+        seconds, events = runs["seconds"].median(), shown["events"]
+        row |= {
+            "seconds": seconds,
+            "events_per_second": events / seconds if seconds else math.nan,
+            "seconds_per_slide": seconds / events if events else math.nan,
+        }
     return row

@@ -87,12 +87,23 @@ _FIRST_NAMES = {"generators": "algorithms"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
+def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
+    """Raise an ExperimentError with the nearest known key if a key is unknown."""
+    for key in given:
+        if key not in known:
+            raise ExperimentError(
+                f"unknown key {key!r}; keys are {', '.join(known)}"
+                f"{did_you_mean(str(key), known, cutoff=0.0)}",
+                (str(key),),
+            )
+
+
 #: (value, name of the field) → the value as it is stored; raises an ExperimentError.
 _Check = Callable[[Any, str], Any]
 
 
 def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
-    """A mapping, or pairs of keys and values, as a dict; keys that name streams or patterns checked."""
+    """A mapping, or pairs of keys and values, as a dict; keys that name something, ``of``, are checked."""
     try:
         table = dict(value)
     except (TypeError, ValueError):
@@ -105,6 +116,37 @@ def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
                 f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
             )
     return table
+
+
+def _table_of(check: _Check, of: str, example: str) -> _Check:
+    """The check of a table by names whose values pass ``check``; gives pairs."""
+
+    def checked(value: Any, name: str) -> tuple[tuple[str, Any], ...]:
+        found = []
+        for key, given in _table(value, name, of, example).items():
+            with at_key(key):
+                found.append((key, check(given, f"{of} {key!r}")))
+        return tuple(found)
+
+    return checked
+
+
+def _json_of(
+    check: Callable[[Mapping[str, Any]], object], example: str, *, sort_keys: bool = False
+) -> _Check:
+    """The check of a table, also as JSON, that passes ``check``; gives JSON."""
+
+    def checked(value: Any, name: str) -> str:
+        table = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(table, Mapping):
+            raise ExperimentError(f"{name} must be a table such as {example}, not {shown(value)}")
+        try:
+            check(table)
+        except (AdaptationError, PlanError, PlanGeneratorError) as error:
+            raise ExperimentError(f"{name}: {error}") from error
+        return json.dumps(dict(table), sort_keys=sort_keys)
+
+    return checked
 
 
 def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
@@ -150,16 +192,6 @@ def time_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    table = _table(value, name, "stream", '{small = "one/data/set"}')
-    return tuple((key, str(data)) for key, data in table.items())
-
-
-def _stream_windows(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    table = _table(value, name, "stream", '{small = "1000 units"}')
-    return tuple((key, time_text(given, f"the window of {key}")) for key, given in table.items())
-
-
 def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Options of each evaluator as JSON objects, one for each combination of listed values."""
     found = {}
@@ -188,45 +220,29 @@ def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*values)]
 
 
-def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    """Names of patterns and their texts in normal form."""
-    table = _table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
-    found = []
-    for key, pattern_text in table.items():
-        with at_key(key):
-            found.append((key, _normal_form(key, pattern_text)))
-    return tuple(found)
-
-
-def _normal_form(name: str, pattern_text: Any) -> str:
-    if not isinstance(pattern_text, str):
-        raise ExperimentError(
-            f"pattern {name!r} must be a text, PATTERN … WITHIN …, not {shown(pattern_text)}"
-        )
+def _pattern(value: Any, name: str) -> str:
+    """The text of a pattern in normal form."""
+    if not isinstance(value, str):
+        raise ExperimentError(f"{name} must be a text, PATTERN … WITHIN …, not {shown(value)}")
     try:
         # A text block begins with a line break; the lines of an error are those of the pattern.
-        pattern = parse(pattern_text.strip())
+        pattern = parse(value.strip())
     except PatternError as error:
-        raise ExperimentError(f"pattern {name!r}: {error}") from error
+        raise ExperimentError(f"{name}: {error}") from error
     if pattern.strategy != ANY:
         raise ExperimentError(
-            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
+            f"{name} names a STRATEGY; leave it out, and name it in strategies, "
             "which every pattern of the sweep runs under"
         )
     return str(pattern)
 
 
-def _workloads(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    """Names of workloads and their texts in normal form, a line for each query."""
-    table = _table(value, name, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}')
-    found = []
-    for key, workload_text in table.items():
-        with at_key(key):
-            try:
-                found.append((key, str(Workload.parse(workload_text))))
-            except PatternError as error:
-                raise ExperimentError(f"workload {key!r}: {error}") from error
-    return tuple(found)
+def _workload(value: Any, name: str) -> str:
+    """The text of a workload in normal form, a line for each query."""
+    try:
+        return str(Workload.parse(value))
+    except PatternError as error:
+        raise ExperimentError(f"{name}: {error}") from error
 
 
 def _method(value: Any, name: str) -> str:
@@ -284,40 +300,6 @@ def _selectivities(value: Any, name: str) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
-def _regimes(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    found = []
-    for key, given in _table(value, name, "regime", "{dense = {least_rate = 8.0}}").items():
-        with at_key(key):
-            table = json.loads(given) if isinstance(given, str) else given
-            if not isinstance(table, Mapping):
-                raise ExperimentError(f"regime {key!r} must be a table, not {shown(given)}")
-            check_keys(table, OF_REGIMES)
-            found.append((key, json.dumps(dict(table), sort_keys=True)))
-    return tuple(found)
-
-
-def _run_by_name(check: Callable[[Mapping[str, Any]], object], of: str, example: str) -> _Check:
-    """The check of tables by names that stand in the place of a plan generator's; as JSON objects."""
-
-    def checked(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-        found = []
-        for key, given in _table(value, name, of, example).items():
-            with at_key(key):
-                table = json.loads(given) if isinstance(given, str) else given
-                if not isinstance(table, Mapping):
-                    raise ExperimentError(f"{of} {key!r} must be a table such as {example}")
-                if folded(key) in map(folded, PLAN_GENERATORS):
-                    raise ExperimentError(f"{of} {key!r}: a plan generator has this name")
-                try:
-                    check(table)
-                except (AdaptationError, PlanError, PlanGeneratorError) as error:
-                    raise ExperimentError(f"{of} {key!r}: {error}") from error
-                found.append((key, json.dumps(dict(table))))
-        return tuple(found)
-
-    return checked
-
-
 def _check_policy(table: Mapping[str, Any]) -> None:
     check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
     # Workers know no user-defined ones.
@@ -338,9 +320,8 @@ def _plan(table: Mapping[str, Any]) -> Plan:
     return PLAN_KINDS[choice(kind, "the kind of a plan", PLAN_KINDS, PlanError)].plan(shape)
 
 
-_A_PLAN = '{tree = [["a", "b"], "c"]}'
-_plans = _run_by_name(_plan, "plan", f"{{left-deep = {_A_PLAN}}}")
-_policies = _run_by_name(_check_policy, "policy", '{adaptive = {policy = "threshold"}}')
+_A_PLAN, _A_POLICY = '{tree = [["a", "b"], "c"]}', '{policy = "threshold"}'
+_A_REGIME = "{least_rate = 8.0}"
 _rate = partial(number, error=ExperimentError, least=0.0)
 _positive = partial(whole, error=ExperimentError, least=1)
 _text = partial(text, error=ExperimentError)
@@ -365,117 +346,65 @@ class SweepConfig:
     method × sharing × repetition; with ``planners``, workload × stream × window × planner ×
     evaluator × its options × output × repetition.
 
+    Fields that :class:`cepbench.experiments.sweeps.grid.Grid` and
+    :func:`cepbench.experiments.sweeps.workload.draw_workload` have, too, are described there; tables are also
+    given as mappings, and stored as pairs.
+
     Attributes
     ----------
     data : str
         Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
         if there are ``streams``.
     streams : tuple of (str, str)
-        Several data sets instead, by names of letters, digits, - and _; also as a mapping. Every
-        pattern runs on each: patterns are drawn from the types that all streams have, and bounds
-        on the work hold on all streams.
+        Several data sets instead, by names of letters, digits, - and _. Every pattern runs on each:
+        patterns are drawn from the types that all streams have, and bounds on the work hold on all.
     pattern_sets : tuple of str
-        Keys of :data:`cepbench.experiments.sweeps.workload.PATTERN_SETS`; by default all, or
-        none if there are ``user_patterns``.
-    sizes : tuple of int
-        Numbers of participating events.
-    patterns : int
-        Patterns of each size in each set.
-    window : str
-        The text after WITHIN of the patterns that are drawn.
+        By default all, or none if there are ``user_patterns``.
     windows : tuple of str
-        Several instead. Every pattern runs under each, a user-defined one too.
+        Several instead of ``window``. Every pattern runs under each, a user-defined one too.
     stream_windows : tuple of (str, str)
-        Instead of ``windows``, the window that every pattern has on a stream, by its name; also as a
-        mapping.
-    attribute : str
-        The attribute that the patterns' predicates compare.
+        Instead of ``windows``, the window that every pattern has on a stream, by its name.
     max_partial_matches : float or None
-        Excludes patterns whose plans may hold more partial matches; see
-        :func:`cepbench.experiments.sweeps.workload.draw_workload`. Results must state it.
-    max_kleene_events : float
-        Most expected events per window of the identifier under KL; see there.
+        Excludes patterns whose plans may hold more partial matches. Results must state it.
     strategies : tuple of str
-        Selection strategies, as the pattern language writes them. Contiguity is relative to the
-        events that a pattern runs on, those of its own types.
+        Contiguity is relative to the events that a pattern runs on, those of its own types.
     cost : str
-        The cost that plans minimize, a name in ``cep.COST_MODELS``.
-    alphas : tuple of float
-        Weights of the latency in the cost that plans are made for; see
-        :func:`cepbench.planning.planners.generate.plan`.
-    latency : bool
-        Whether to measure detection latency, in a run after each run for throughput.
-    share_equal_plans : bool
-        Whether equal plans of several generators run once; see
-        :func:`cepbench.experiments.sweeps.measure.measure_pattern`.
+        A name in ``cep.COST_MODELS``.
     generators : tuple of str or None
         Plan generators; all that are registered if None, or none if there are ``plans`` or
         ``policies``.
     plans : tuple of (str, str)
         Plans beside those that are generated, by name: each a JSON object with the shape of the
-        plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``; also as a mapping of names to
-        tables. A pattern with other variables refuses the plan.
+        plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``. A pattern with other variables
+        refuses the plan.
     policies : tuple of (str, str)
         Adaptive runs beside those of plans, by name: each a JSON object with the built-in ``policy``
-        and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`; also as
-        a mapping of names to tables. Statistics of the whole stream are unknown to them.
-    batch_size : int
-        Events of a push, and of a round of adaptive runs. If it is 0, plans run on the stream as a
-        whole, and rounds have the default size.
-    evaluators : tuple of str or None
-        See :class:`cepbench.experiments.sweeps.grid.Grid`.
-    orders_in_trees : bool
-        Whether evaluators of trees run orders, too, as left-deep trees.
+        and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`.
+        Statistics of the whole stream are unknown to them.
     options : tuple of (str, tuple of str)
-        Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
-        evaluators to lists of options, or to a table of options in which a list stands for one
-        value after the other.
-    repetitions : int
+        Also a mapping of evaluators to lists of options, or to a table of options in which a list
+        stands for one value after the other.
     seed : int
         Of the workload, the sampled statistics and the plan generators.
-    time_selectivity : str
-        See :func:`cepbench.planning.planners.generate.plan`.
-    partial_match_limit : int
-        A run that stores more partial matches ends with status ``partial_match_limit``, and so does
-        one of a method that lists more matches.
-    outputs : tuple of str
-        What runs do with matches, of :data:`OUTPUTS`: count them, build a table of all, or build
-        Arrow tables batch by batch, which are dropped.
     user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns, without STRATEGY; also as a mapping. With AGG if
-        there are ``methods``.
-    methods : tuple of str
-        Built-in aggregation methods, names in ``cep.AGGREGATORS``, which run instead of plans.
-    sharing : tuple of str
-        How methods share work between the queries of a workload, see
-        :class:`cepbench.experiments.sweeps.grid.Grid`.
+        Names and texts of user-defined patterns, without STRATEGY. With AGG if there are ``methods``.
     user_workloads : tuple of (str, str)
         Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
-        ``methods``; also as a mapping.
-    planners : tuple of str
-        Built-in planners of workloads that reuse matches, names in ``cep.WORKLOAD_PLANNERS``, which
-        run instead of plan generators.
-    least_rate : float, tuple of (str, float) or None
-        Minimum expected events per window of the identifiers that are drawn; or one for each
-        pattern set, also as a mapping.
-    most_rate : float or None
-        Maximum of the same.
-    predicates : str
-        Number of predicates of a pattern, of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
-    selectivities : tuple of float or None
-        Bounds of the selectivities that predicates are drawn for; see
-        :func:`cepbench.experiments.sweeps.workload.draw_workload`.
+        ``methods``.
+    methods, planners : tuple of str
+        Built-in ones.
     duration : str
         A time such as ``2 days``: patterns run on this much of the stream, from the first event of
         their types on. Statistics are those of the whole stream. Empty for all of it.
     regimes : tuple of (str, str)
         Several workloads in one sweep, by name: each a JSON object with the fields of
-        :data:`OF_REGIMES` that differ in it; also as a mapping of names to tables. The column
-        ``regime`` of the results has the name.
+        :data:`OF_REGIMES` that differ in it. The column ``regime`` of the results has the name.
     """
 
     data: str = _field(lambda value, name: str(value), "")
-    streams: tuple[tuple[str, str], ...] = _field(_streams, ())
+    streams: tuple[tuple[str, str], ...] = _field(
+        _table_of(lambda value, name: str(value), "stream", '{small = "one/data/set"}'), ()
+    )
     pattern_sets: tuple[str, ...] = _field(
         _unless_none(_list_of(_one_of(PATTERN_SETS), '["sequence"]')), None
     )
@@ -485,7 +414,9 @@ class SweepConfig:
     patterns: int = _field(_positive, 100)
     window: str = _field(time_text, "20 minutes")
     windows: tuple[str, ...] = _field(_list_of(time_text, '["20 minutes"]'), ())
-    stream_windows: tuple[tuple[str, str], ...] = _field(_stream_windows, ())
+    stream_windows: tuple[tuple[str, str], ...] = _field(
+        _table_of(time_text, "the window of stream", '{small = "1000 units"}'), ()
+    )
     attribute: str = _field(_text, "difference")
     max_partial_matches: float | None = _field(_unless_none(_bound), None)
     max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
@@ -497,8 +428,12 @@ class SweepConfig:
     latency: bool = _field(_flag, False)
     share_equal_plans: bool = _field(_flag, False)
     generators: tuple[str, ...] | None = _field(_names, None)
-    plans: tuple[tuple[str, str], ...] = _field(_plans, ())
-    policies: tuple[tuple[str, str], ...] = _field(_policies, ())
+    plans: tuple[tuple[str, str], ...] = _field(
+        _table_of(_json_of(_plan, _A_PLAN), "plan", f"{{left-deep = {_A_PLAN}}}"), ()
+    )
+    policies: tuple[tuple[str, str], ...] = _field(
+        _table_of(_json_of(_check_policy, _A_POLICY), "policy", f"{{adaptive = {_A_POLICY}}}"), ()
+    )
     batch_size: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     evaluators: tuple[str, ...] | None = _field(_names, None)
     orders_in_trees: bool = _field(_flag, True)
@@ -508,18 +443,29 @@ class SweepConfig:
     time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
     partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
     outputs: tuple[str, ...] = _field(_list_of(_one_of(OUTPUTS), '["count"]', least=1), ("count",))
-    user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
+    user_patterns: tuple[tuple[str, str], ...] = _field(
+        _table_of(_pattern, "pattern", '{rise = "PATTERN … WITHIN …"}'), ()
+    )
     least_rate: float | tuple[tuple[str, float], ...] | None = _field(_least_rate, None)
     most_rate: float | None = _field(_unless_none(_rate), None)
     predicates: str = _field(_one_of(PREDICATES), "n/2")
     selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
     duration: str = _field(lambda value, name: time_text(value, name) if value else "", "")
-    regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
+    regimes: tuple[tuple[str, str], ...] = _field(
+        _table_of(
+            _json_of(partial(check_keys, known=OF_REGIMES), _A_REGIME, sort_keys=True),
+            "regime",
+            f"{{dense = {_A_REGIME}}}",
+        ),
+        (),
+    )
     methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
     sharing: tuple[str, ...] = _field(
         _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
     )
-    user_workloads: tuple[tuple[str, str], ...] = _field(_workloads, ())
+    user_workloads: tuple[tuple[str, str], ...] = _field(
+        _table_of(_workload, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}'), ()
+    )
     planners: tuple[str, ...] = _field(_list_of(_planner, '["CHASE"]'), ())
 
     def __post_init__(self) -> None:
@@ -535,6 +481,12 @@ class SweepConfig:
         others = self.plans or self.policies or self.methods or self.planners
         if others and self.generators is None:
             object.__setattr__(self, "generators", ())
+        generators = {*map(folded, PLAN_GENERATORS)}
+        for of, key in (("plan", "plans"), ("policy", "policies")):
+            for name in dict(getattr(self, key)):
+                if folded(name) in generators:
+                    wrong = f"{of} {name!r}: a plan generator has this name"
+                    raise ExperimentError(wrong, (key, name))
         for name in dict(self.plans).keys() & dict(self.policies).keys():
             raise ExperimentError(f"policy {name!r}: a plan has this name", ("policies", name))
         if self.max_partial_matches == math.inf:
@@ -693,17 +645,6 @@ def _default(config: SweepConfig, name: str) -> Any:
     return next(each.default for each in fields(config) if each.name == name)
 
 
-def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
-    """Raise an ExperimentError with the nearest known key if a key is unknown."""
-    for key in given:
-        if key not in known:
-            raise ExperimentError(
-                f"unknown key {key!r}; keys are {', '.join(known)}"
-                f"{did_you_mean(str(key), known, cutoff=0.0)}",
-                (str(key),),
-            )
-
-
 def _without_places(config: SweepConfig) -> dict[str, Any]:
     """The configuration with the names of its data in place of paths."""
     if config.streams:
@@ -719,7 +660,6 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
 
     Parameters
     ----------
-    config : SweepConfig
     generators : sequence of PlanGenerator
         Those that ``config.generators`` names.
 

@@ -102,10 +102,8 @@ def choose_sample(
 
     Parameters
     ----------
-    specs : sequence of PatternSpec
     cardinalities : mapping of str to float
         Expected events of each identifier per window.
-    seed : int
 
     Returns
     -------
@@ -144,7 +142,6 @@ def time_pattern(
 
     Parameters
     ----------
-    spec : PatternSpec
     stream : EventStream
         All events of the pattern's types.
     statistics, grid
@@ -221,7 +218,6 @@ def estimate_table(
 
     Parameters
     ----------
-    sample : sequence of Sampled
     timings : sequence of Timing
         At least one for each of these patterns; those of several streams are added up.
     cores : int

@@ -48,7 +48,6 @@ class Grid:
     alphas : sequence of float
         Weights of the latency in the cost of plans. Under AND, the event that is expected to
         arrive last is the one that most matches on the beginning of the stream end with.
-    repetitions : int
     latency : bool
         Whether every run is followed by another one that measures detection latency only: reading
         the clock for every match would slow down a run that measures throughput.
@@ -84,6 +83,8 @@ class Grid:
     planners : sequence of str
         Planners of workloads that reuse matches, which run instead of plan generators, each in every
         evaluator, by default the tree.
+    reuse_cost : str
+        The cost that their plans minimize, of :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -107,6 +108,7 @@ class Grid:
     methods: Sequence[str] = ()
     sharing: Sequence[str] = (NO_SHARING,)
     planners: Sequence[str] = ()
+    reuse_cost: str = "calibrated"
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.

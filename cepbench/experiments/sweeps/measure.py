@@ -18,7 +18,12 @@ from cepbench.engines.adaptation.detector import BATCH_SIZE, AdaptiveDetector
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.errors import PlanningRefusedError, UnsupportedPatternError
+from cepbench.errors import (
+    ExperimentError,
+    PlanningRefusedError,
+    UnsupportedPatternError,
+    UnsupportedTaskError,
+)
 from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.experiments.sweeps.cells import (
     ERROR,
@@ -26,7 +31,6 @@ from cepbench.experiments.sweeps.cells import (
     LIMIT,
     METRICS,
     NO_PLAN,
-    NO_SHARING,
     OK,
     RESULT_SCHEMA,
     Cell,
@@ -71,6 +75,16 @@ class Planned:
     status: str
     reason: str | None
 
+    @property
+    def identity(self) -> str | None:
+        """Equal for equal plans; None without a plan. An adaptive run is like no other one."""
+        if isinstance(self.plan, WorkloadPlan):
+            return str(self.plan.to_dict())
+        return self.plan and self.plan.text
+
+
+#: (cell, pattern or workload, its plan) → the outcome of a run that failed, else an empty mapping.
+FirstRun = Callable[[Cell, Any, Any], Mapping[str, Any]]
 
 _UNPLANNED = Planned(NO_PLAN, None, None, OK, None)
 
@@ -84,6 +98,7 @@ def measure_pattern(
     columns: Mapping[str, str] = MappingProxyType({}),
     finished: Collection[Cell] = (),
     beside: Iterable[Mapping[str, Any]] = (),
+    first: FirstRun | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Plan with every generator, then run every plan as often as the grid says, or for some time.
 
@@ -93,12 +108,9 @@ def measure_pattern(
 
     Parameters
     ----------
-    spec : PatternSpec
-    stream : EventStream
-        What the pattern is evaluated on.
     statistics : Statistics or mapping of str to Statistics
-        What the plans are made from; under several windows, by window.
-    grid : Grid
+        What the plans are made from; under several windows, by window. Those of a window that it
+        lacks are measured on the stream.
     columns : mapping of str to str
         For the results rows: ``dataset`` and ``stream``, names of the data and within the sweep,
         and ``configuration``, everything that a run depends on as JSON.
@@ -107,6 +119,10 @@ def measure_pattern(
     beside : iterable of mapping
         Rows of other generators that were measured before on the same pattern and stream; with
         ``share_equal_plans`` their runs count for equal plans.
+    first : callable, optional
+        Instead of the untimed runs on the beginning: one run of each different plan. It compares what
+        the run finds with what others have found, and returns the ``status`` and ``reason`` of all
+        runs of a plan that failed. Without it digests of all runs are compared.
 
     Yields
     ------
@@ -125,8 +141,12 @@ def measure_pattern(
     plans = Plans(spec, stream, statistics, grid, missing)
     methods = grid.aggregations()
     agreement = Agreement()
-    _warm_up(plans, stream, missing, grid)
     alike = _Alike(grid.share_equal_plans)
+    failed: dict[tuple[Any, ...], dict[str, Any]] = {}
+    if first is None:
+        _warm_up(plans, stream, missing, grid)
+    else:
+        failed = _first_runs(plans, missing, alike, first)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
         (row["repetition"], alike.key(cell_of(row), row["plan"])): (
             row["measured_with"] or row["generator"],
@@ -162,20 +182,24 @@ def measure_pattern(
             elif entry.plan is not None:
                 names = {"plan": "text", "plan_cost": "cost", "plan_log_cost": "log_cost"}
                 row |= {column: getattr(entry.plan, its) for column, its in names.items()}
-            # An adaptive run is like no other one.
-            same = (cell.repetition, alike.key(cell, row["plan"] or cell.generator))
+            same = (cell.repetition, alike.key(cell, entry.identity or cell.generator))
             if same in measured:
                 row["measured_with"], outcome = measured[same]
                 alike.joined(cell, same[1])
             else:
                 began = time.perf_counter()
-                outcome = _run(plans.query(cell), stream, entry.plan, cell, grid)
-                if (digest := outcome.get("digest")) and (
-                    wrong := agreement.violated(cell.generator, digest, cell.window)
-                ):
+                outcome = failed.get(same[1]) or _run(
+                    plans.query(cell), stream, entry.plan, cell, grid
+                )
+                digest = None if first else outcome.get("digest")
+                wrong = digest and agreement.violated(cell.generator, digest, cell.window)
+                if wrong:
                     reason = f"its values differ from those of {wrong[0]}; one of both is wrong"
                     outcome |= {"status": ERROR, "reason": reason}
-                alike.ran(cell, same[1], time.perf_counter() - began, outcome["status"])
+                spent = time.perf_counter() - began
+                # The digest of values takes longer than a method on a short stream.
+                spent = (grid.methods and outcome.get("seconds")) or spent
+                alike.ran(cell, same[1], spent, outcome["status"])
                 measured[same] = cell.generator, outcome
             row |= outcome
         yield row
@@ -220,7 +244,6 @@ class Plans:
     ----------
     spec, stream, statistics, grid
         See :func:`measure_pattern`.
-    cells : sequence of Cell
 
     Attributes
     ----------
@@ -232,7 +255,7 @@ class Plans:
         self,
         spec: PatternSpec,
         stream: EventStream,
-        statistics: Statistics | Mapping[str, Statistics],
+        statistics: Statistics | Mapping[str, Any],
         grid: Grid,
         cells: Sequence[Cell],
     ) -> None:
@@ -241,38 +264,26 @@ class Plans:
             for strategy in grid.strategies
             for window in grid.windows
         }
-        last: dict[str, Any] = {}
+        self._queries = {
+            key: its.query.with_hierarchy(stream.hierarchy) for key, its in self.specs.items()
+        }
+        self._stream, self._grid = stream, grid
+        self._statistics: dict[str, Any] = (
+            dict.fromkeys(grid.windows, statistics)
+            if isinstance(statistics, Statistics)
+            else dict(statistics)
+        )
+        self._generators = grid.plan_generators()
+        self._adaptive, self._methods = grid.policy_kinds(), grid.aggregations()
+        self._last: dict[str, Any] = {}
         if any(cell.alpha for cell in cells):
             for window in grid.windows:
                 pattern = self.specs[grid.strategies[0], window].pattern
-                last[window] = expected_last(pattern, stream, _under(window, statistics))
-        self._hierarchy = stream.hierarchy
-        self._plans_reuse = bool(grid.planners)
+                self._last[window] = expected_last(pattern, stream, self._statistics[window])
         self._found: dict[tuple[str, ...], Planned] = {}
-        generators = grid.plan_generators()
-        adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
-            purpose = self._purpose(cell)
-            if cell.generator in adaptive:
-                kind = adaptive[cell.generator]
-                self._found[purpose] = replace(_UNPLANNED, plan_kind=kind)
-            elif purpose not in self._found:
-                query = self.query(cell)
-                sharing = methods[cell.generator][1] if methods else ""
-                if cell.generator == NO_PLAN or sharing == NO_SHARING:
-                    found = _UNPLANNED
-                elif query.by_query:
-                    make = partial(_workload_plan, query, stream, cell, grid, sharing)
-                    found = _planned(NO_PLAN, make)
-                else:
-                    generator = generators[cell.generator]
-                    make = partial(
-                        timed_plan, query, _under(cell.window, statistics), generator,
-                        seed=grid.seed, time_selectivity=grid.time_selectivity,
-                        alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
-                    )  # fmt: skip
-                    found = _planned(generator.kind, make)
-                self._found[purpose] = found
+            if (purpose := self._purpose(cell)) not in self._found:
+                self._found[purpose] = self._made(cell)
 
     def of(self, cell: Cell) -> Planned:
         """The plan that a cell runs."""
@@ -280,17 +291,40 @@ class Plans:
 
     def query(self, cell: Cell) -> Pattern | Workload:
         """The pattern or workload that a cell runs, with its strategy and window, under the stream's concepts."""
-        query = self.specs[cell.strategy, cell.window].query
-        return query.with_hierarchy(self._hierarchy)
+        return self._queries[cell.strategy, cell.window]
 
     def _purpose(self, cell: Cell) -> tuple[str, ...]:
         """The part of a cell that its plan depends on."""
-        evaluator = cell.evaluator if self._plans_reuse else ""
+        evaluator = cell.evaluator if self._grid.planners else ""
         return cell.generator, cell.strategy, str(cell.alpha), cell.window, evaluator
 
+    def _made(self, cell: Cell) -> Planned:
+        grid, name = self._grid, cell.generator
+        if name in self._adaptive:
+            return replace(_UNPLANNED, plan_kind=self._adaptive[name])
+        sharing = self._methods[name][1] if self._methods else ""
+        if NO_PLAN in (name, sharing):
+            return _UNPLANNED
+        generator = self._generators.get(name)
+        how: dict[str, Any] = {"seed": grid.seed}
+        if generator is not None:
+            how |= {"time_selectivity": grid.time_selectivity, "cost": grid.cost}
+            how |= {"alpha": cell.alpha, "last": self._last.get(cell.window)}
+        elif not sharing:
+            # At the end of a stream that is run as a whole no match is late.
+            how |= {"delays": not grid.batch_size, "evaluator": cell.evaluator}
+            how |= {"cost": grid.reuse_cost}
 
-def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> Statistics:
-    return statistics if isinstance(statistics, Statistics) else statistics[window]
+        def make() -> tuple[Any, float]:
+            query = self.query(cell)
+            if cell.window not in self._statistics:
+                measured = measure_statistics(query, self._stream, seed=grid.seed)
+                self._statistics[cell.window] = measured
+            return timed_plan(
+                query, self._statistics[cell.window], generator or sharing or name, **how
+            )
+
+        return _planned(generator.kind if generator else NO_PLAN, make)
 
 
 def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
@@ -301,20 +335,6 @@ def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
     except BaseException as error:  # one broken generator is a row; the sweep must go on
         return Planned(kind, None, None, **outcome_of(error, PlanningRefusedError, named=True))
     return Planned(kind, plan, seconds, OK, None)
-
-
-def _workload_plan(
-    workload: Workload, stream: EventStream, cell: Cell, grid: Grid, sharing: str
-) -> tuple[Any, float]:
-    """A plan of what the queries of a workload share or reuse, and the seconds of planning."""
-    statistics = measure_statistics(workload, stream, seed=grid.seed)
-    if sharing:
-        return timed_plan(workload, statistics, sharing, seed=grid.seed)
-    # At the end of a stream that is run as a whole no match is late.
-    return timed_plan(
-        workload, statistics, cell.generator,
-        seed=grid.seed, delays=not grid.batch_size, evaluator=cell.evaluator,
-    )  # fmt: skip
 
 
 def timed_plan(
@@ -374,6 +394,24 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
                 _run(plans.query(cell), beginning, plan, cell, grid)
 
 
+def _first_runs(
+    plans: Plans, cells: Sequence[Cell], alike: _Alike, first: FirstRun
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The outcome of each group of cells whose first run failed."""
+    outcomes: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for cell in cells:
+        entry = plans.of(cell)
+        key = alike.key(cell, entry.identity or cell.generator)
+        if entry.status == OK and key not in outcomes:
+            try:
+                outcomes[key] = dict(first(cell, plans.query(cell), entry.plan))
+            except (KeyboardInterrupt, ExperimentError):
+                raise
+            except BaseException as error:  # any failure is a row
+                outcomes[key] = outcome_of(error, UnsupportedPatternError, UnsupportedTaskError)
+    return {key: outcome for key, outcome in outcomes.items() if outcome}
+
+
 def engine_of(cell: Cell, plan: Any, grid: Grid) -> tuple[str, str | None]:
     """What the compiled code of a run depends on, beside its options, strategy and output."""
     if grid.methods or grid.planners:
@@ -420,12 +458,8 @@ def evaluated(
         detector = Detector(query, plan, **how)
     else:
         return evaluate(query, stream, plan, **how).metrics.to_dict()
-    seconds = []
-    for batch in stream.batches(size):
-        began = time.perf_counter()
-        # Matches may take more memory than there is: each batch's are dropped.
-        detector.push(batch)
-        seconds.append(time.perf_counter() - began)
+    # Matches may take more memory than there is: each batch's are dropped.
+    seconds = [spent for spent, _ in timed_pushes(detector, stream.batches(size))]
     detector.flush()
     found: dict[str, Any] = detector.metrics().to_dict()
     if grid.batch_size or policy is not None:
@@ -433,6 +467,14 @@ def evaluated(
     if isinstance(detector, AdaptiveDetector):
         found["switches"] = detector.switches.to_dict("records")
     return found
+
+
+def timed_pushes(detector: Any, batches: Iterable[EventStream]) -> Iterator[tuple[float, Any]]:
+    """The seconds of each push, and what it returned."""
+    for batch in batches:
+        began = time.perf_counter()
+        found = detector.push(batch)
+        yield time.perf_counter() - began, found
 
 
 def _run(

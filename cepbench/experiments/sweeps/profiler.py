@@ -26,7 +26,6 @@ def expected_last(
 
     Parameters
     ----------
-    pattern : Pattern
     stream : EventStream
         Read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
     statistics : Statistics

@@ -24,7 +24,6 @@ def reused(
 
     Parameters
     ----------
-    workload, stream, plan
     batch_size : int
         Events of a push; 0 for the stream as a whole.
     **how

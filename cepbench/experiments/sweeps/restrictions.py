@@ -19,7 +19,6 @@ def restrictions(
 
     Parameters
     ----------
-    config : SweepConfig
     user_defined : sequence of str
         User-defined plan generators that were measured beside those of the configuration.
     draws : mapping of str to mapping of str to int

@@ -563,7 +563,6 @@ def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
 
     Parameters
     ----------
-    sweep : Sweep
     root : path
         Folder for generated streams, which all sweeps share.
 

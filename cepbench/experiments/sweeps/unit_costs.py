@@ -50,10 +50,8 @@ def measured(
 
     Parameters
     ----------
-    workloads : int
     events : int
         Of the shortest streams; others are three and nine times as long.
-    repetitions, seed : int
 
     Returns
     -------

@@ -10,9 +10,9 @@ import math
 import string
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -108,9 +108,30 @@ class PatternSpec:
         return replace(self, text=f"{before} WITHIN {window or own}")
 
 
+@dataclass(frozen=True, slots=True)
+class GivenSpec(PatternSpec):
+    """A pattern or workload that is there, under its own strategy and window."""
+
+    given: Pattern | Workload | None = None
+
+    @classmethod
+    def of(cls, given: Pattern | Workload) -> GivenSpec:
+        """The specification of a pattern or workload."""
+        size = max(len(each.names) for each in given.queries.values())
+        return cls("given", WORKLOAD if given.by_query else USER, size, str(given), 0, given=given)
+
+    @property
+    def query(self) -> Pattern | Workload:
+        assert self.given is not None
+        return self.given
+
+    def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
+        return self
+
+
 @dataclass(slots=True)
 class Draw:
-    """The input of drawing one pattern, and how often it was drawn again.
+    """What one pattern is drawn from, and how often it was drawn again.
 
     Attributes
     ----------
@@ -120,17 +141,25 @@ class Draw:
     size : int
     rng : numpy.random.Generator
         Of this one pattern.
-    attribute, window : str
-        What predicates compare, and the text after WITHIN.
-    max_partial_matches, max_kleene_events : float
-        See :func:`draw_workload`; infinity for no bound.
-    rates : tuple of float
+    window : str
+        The text after WITHIN.
+    attribute : str
+        What predicates compare.
+    max_partial_matches : float, optional
+        Bound on the expected partial matches in any state of any plan, per window. A negated
+        item is in none of them, one under KL counts with 2^(rW) sets.
+    max_kleene_events : float
+        Bound on the expected events per window of the identifier under KL.
+    least_rate, most_rate : float, optional
         Minimum and maximum expected events per window of an identifier that is not under KL.
-    predicates : int
+    predicates : str
+        One of :data:`PREDICATES`: how many predicates a pattern has.
     selectivities : tuple of float, optional
-        Bounds of the selectivities that predicates are drawn for.
+        Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
+        0.002 to 0.88). By default predicates compare the attribute as it is.
     quantiles : mapping of str to ndarray of float
-        Of ``attribute``, for each identifier; read if there are ``selectivities``.
+        Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
+        ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
     out_of_bounds : int
         Identifiers rejected so far.
     """
@@ -139,15 +168,22 @@ class Draw:
     cardinalities: np.ndarray
     size: int
     rng: np.random.Generator
-    attribute: str
-    window: str
-    max_partial_matches: float
-    max_kleene_events: float
-    rates: tuple[float, float]
-    predicates: int
-    selectivities: tuple[float, float] | None
-    quantiles: Mapping[str, np.ndarray]
+    window: str = "20 minutes"
+    attribute: str = "difference"
+    max_partial_matches: float | None = None
+    max_kleene_events: float = MAX_KLEENE_EVENTS
+    least_rate: float | None = None
+    most_rate: float | None = None
+    predicates: str = "n/2"
+    selectivities: tuple[float, float] | None = None
+    quantiles: Mapping[str, np.ndarray] = field(default_factory=dict)
     out_of_bounds: int = 0
+
+    @property
+    def number(self) -> int:
+        """How many predicates the pattern has."""
+        pairs = self.size * (self.size - 1) // 2
+        return self.size // 2 if self.predicates == "n/2" else min(self.size, pairs)
 
 
 def _flat(draw: Draw, operator: str, wrapper: str = "") -> str:
@@ -184,16 +220,9 @@ def draw_workload(
     sizes: Sequence[int] = (3, 4, 5, 6, 7),
     patterns: int = 100,
     seed: int = 0,
-    window: str = "20 minutes",
-    attribute: str = "difference",
-    max_partial_matches: float | None = None,
-    max_kleene_events: float = MAX_KLEENE_EVENTS,
     least_rate: float | Mapping[str, float] | None = None,
-    most_rate: float | None = None,
-    predicates: str = "n/2",
-    selectivities: tuple[float, float] | None = None,
-    quantiles: Mapping[str, np.ndarray] = MappingProxyType({}),
     regime: str = "",
+    **options: Any,
 ) -> list[PatternSpec]:
     """Draw ``patterns`` patterns of each size for each pattern set.
 
@@ -231,35 +260,13 @@ def draw_workload(
     sizes : sequence of int
     patterns : int
         How many of each size in each set (the paper: 100).
-    seed : int
-    window : str
-        The text after WITHIN.
-    attribute : str
-        What predicates compare.
-    max_partial_matches : float, optional
-        Bound on the expected partial matches in any state of any plan, per window. A negated
-        item is in none of them, one under KL counts with 2^(rW) sets.
-    max_kleene_events : float
-        Bound on the expected events per window of the identifier under KL.
     least_rate : float or mapping of str to float, optional
-        Minimum expected events per window of an identifier that is not under KL; or one for each
-        pattern set, by name.
-    most_rate : float, optional
-        Maximum of the same.
-    predicates : str
-        One of :data:`PREDICATES`: how many predicates a pattern has.
-    selectivities : tuple of float, optional
-        Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
-        0.002 to 0.88). By default predicates compare the attribute as it is.
-    quantiles : mapping of str to ndarray of float, optional
-        Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
-        ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
+        As of :class:`Draw`; or one for each pattern set, by name.
     regime : str
         Name of the regime, which the patterns' names begin with.
-
-    Returns
-    -------
-    list of PatternSpec
+    **options
+        Of :class:`Draw`: ``window``, ``attribute``, ``max_partial_matches``, ``max_kleene_events``,
+        ``most_rate``, ``predicates``, ``selectivities`` and ``quantiles``.
 
     Raises
     ------
@@ -287,43 +294,18 @@ def draw_workload(
             f"identifier {identifiers[at]!r} has {expected[at]} events per window; "
             "leave out identifiers that have none"
         )
-    choice(predicates, "predicates", PREDICATES, ExperimentError)
-    bound = math.inf if max_partial_matches is None else max_partial_matches
-    most = math.inf if most_rate is None else most_rate
+    choice(options.get("predicates", "n/2"), "predicates", PREDICATES, ExperimentError)
     specs = []
     for name in pattern_sets:
         least = least_rate.get(name) if isinstance(least_rate, Mapping) else least_rate
         for size in sizes:
             for number in range(patterns):
-                pairs = size * (size - 1) // 2
-                draw = Draw(
-                    identifiers,
-                    expected,
-                    size,
-                    rng_for(seed, name, size, number),
-                    attribute,
-                    window,
-                    bound,
-                    max_kleene_events,
-                    (least or 0.0, most),
-                    size // 2 if predicates == "n/2" else min(size, pairs),
-                    selectivities,
-                    quantiles,
-                )
-                text, contradictory = _satisfiable(draw, PATTERN_SETS[name])
+                rng = rng_for(seed, name, size, number)
+                draw = Draw(identifiers, expected, size, rng, least_rate=least, **options)
+                text, again = _satisfiable(draw, PATTERN_SETS[name])
                 pattern_id = f"{f'{regime}-' if regime else ''}{name}-{size}-{number:04d}"
-                specs.append(
-                    PatternSpec(
-                        pattern_id,
-                        name,
-                        size,
-                        text,
-                        seed,
-                        regime,
-                        draw.out_of_bounds,
-                        contradictory,
-                    )
-                )
+                rejected = draw.out_of_bounds, again
+                specs.append(PatternSpec(pattern_id, name, size, text, seed, regime, *rejected))
     return specs
 
 
@@ -416,7 +398,7 @@ def _satisfiable(draw: Draw, draw_text: Callable[[Draw], str]) -> tuple[str, int
         with suppress(UnsatisfiablePatternError):
             return str(parse(draw_text(draw))), contradictory
     raise ExperimentError(
-        f"none of {_MOST_DRAWS:,} draws of {draw.predicates} predicates over {draw.size} events "
+        f"none of {_MOST_DRAWS:,} draws of {draw.number} predicates over {draw.size} events "
         "has a match; draw fewer predicates, or larger patterns"
     )
 
@@ -441,7 +423,7 @@ def _branch(
     if place is not None:
         items[place] = f"{wrapper}({items[place]})"
     pairs = [(first, second) for second in range(draw.size) for first in range(second)]
-    picked = sorted(draw.rng.choice(len(pairs), size=draw.predicates, replace=False).tolist())
+    picked = sorted(draw.rng.choice(len(pairs), size=draw.number, replace=False).tolist())
     conditions = []
     for which in picked:
         first, second = pairs[which]
@@ -469,8 +451,10 @@ def _identifiers_within_bounds(
     draw: Draw, ordered: bool, wrapper: str, place: int | None
 ) -> np.ndarray:
     """Indices of different identifiers in random order; drawn again until within the bounds."""
-    bound, is_kleene = draw.max_partial_matches, wrapper == "KL"
-    least, most = draw.rates
+    is_kleene = wrapper == "KL"
+    bound = math.inf if draw.max_partial_matches is None else draw.max_partial_matches
+    least = draw.least_rate or 0.0
+    most = math.inf if draw.most_rate is None else draw.most_rate
     known = np.arange(len(draw.identifiers))
     frequent = known[(draw.cardinalities >= least) & (draw.cardinalities <= most)]
     if bound == math.inf and not is_kleene and len(frequent) >= draw.size:

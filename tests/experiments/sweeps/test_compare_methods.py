@@ -7,7 +7,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import ExperimentError, StreamError
-from cepbench.experiments.sweeps.compare_methods import METHOD_COLUMNS
+from cepbench.experiments.sweeps.compare import COLUMNS
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel
@@ -40,7 +40,7 @@ def test_all_methods() -> None:
     ).set_index("method")  # fmt: skip
     names = list(cep.AGGREGATORS)
     assert list(table.index) == names
-    assert [table.index.name, *table.columns] == list(METHOD_COLUMNS)
+    assert [table.index.name, *table.columns] == list(COLUMNS["method"])
     ok = table[table["status"] == "ok"]
     assert {"a-seq", "two-step"} <= set(ok.index)
     assert (ok["runs"] == 2).all() and (ok["values"] == 3).all()

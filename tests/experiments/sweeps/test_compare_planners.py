@@ -79,18 +79,19 @@ def test_planners_and_evaluators(stream) -> None:
 
 
 def test_different_plans_take_turns(stream, ran) -> None:
-    """Of each one run to compare matches, and so many in turn with the others."""
+    """Of each one run to compare matches, and so many in turn, each turn one planner later."""
     planners = ["NAIVE", "TOP-DOWN"]
     statistics = cep.measure_statistics(WORKLOAD, stream)
-    turn = []
+    turns = []
     for planner in planners:
         plan = cep.plan_workload(WORKLOAD, statistics, planner, delays=True, evaluator="recorded")
-        turn += [str(WORKLOAD.patterns[q]) for q in plan.order if plan.sources[q] is None]
-    assert len(WORKLOAD.patterns) < len(turn) < 2 * len(WORKLOAD.patterns)
+        turns.append([str(WORKLOAD.patterns[q]) for q in plan.order if plan.sources[q] is None])
+    one, other = turns
+    assert len(other) < len(one) == len(WORKLOAD.patterns)
     cep.compare(
         WORKLOAD, stream, planners=planners, evaluators=["recorded"], repetitions=2, seconds=0
     )
-    assert ran == 3 * turn
+    assert ran == [*one, *other, *one, *other, *other, *one]
 
 
 def test_equal_plans_share_their_runs(stream, ran) -> None:
@@ -133,6 +134,34 @@ def test_failures_of_runs_are_rows(stream) -> None:
         WORKLOAD, stream, planners=["BROKEN", "NAIVE"], evaluators=["tree"], **ONCE
     ).to_dict("records")
     assert (one["status"], other["status"]) == ("error", "ok") and "BROKEN failed" in one["reason"]
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_failure_ends_the_runs_of_one_plan_only_and_an_interrupt_all(stream, place) -> None:
+    runs: dict[str, int] = {"failing": 0, "steady": 0}
+    error: BaseException = MemoryError("too much")
+
+    def run(name: str) -> Any:
+        def found(pattern: Any, events: Any, plan: Any) -> pd.DataFrame:
+            runs[name] += 1
+            if name == "failing" and runs[name] == place:
+                raise error
+            return cep.evaluate(pattern, events, plan, evaluator="tree").matches
+
+        return found
+
+    for name in runs:
+        cep.plan_evaluator(name, kinds=["tree"], constructs=["SEQ", "concept"])(run(name))
+    simple = cep.Workload({"q1": TEXTS["q1"]}, hierarchy=HIERARCHY)
+    asked = {"planners": ["NAIVE"], "evaluators": [*runs], "repetitions": 2, "seconds": 0.0}
+    one, other = cep.compare(simple, stream, **asked).to_dict("records")
+    assert one["status"] == "error" and "too much" in one["reason"]
+    assert other["status"] == "ok" and other["runs"] == 2
+    assert runs == {"failing": 1 if place == 1 else 3, "steady": 3}
+    error = KeyboardInterrupt()
+    runs["failing"] = 0
+    with pytest.raises(KeyboardInterrupt):
+        cep.compare(simple, stream, **asked)
 
 
 def test_other_matches_are_an_error_even_if_as_many(stream) -> None:
@@ -189,6 +218,7 @@ def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:
         ({"planners": ["SHARON"]}, "SHARON shares counts of sequences"),
         ({"planners": "CHASE"}, "planners"),
         ({"evaluators": ["tre"]}, "did you mean 'tree'"),
+        ({"evaluators": []}, "need a name each"),
         ({"options": {"tree": {"x": 1}}}, "option"),
         ({"options": 3}, "options must be a mapping"),
         ({"cost": "e_cube"}, "did you mean|is one of"),

@@ -441,7 +441,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(tmp_path: Path) -> None:
     shared -= of_workloads
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
-    assert {each.name for each in fields(Grid)} - shared == {"seconds"} | of_workloads
+    assert {each.name for each in fields(Grid)} - shared == {"seconds", "reuse_cost"} | of_workloads
     job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled(config, [find_generator("GREEDY")]))
     grid = job.grid("")
     assert [getattr(each, "name", each) for each in grid.generators] == ["GREEDY", "left"]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import number
+from cepbench.experiments.studies.runs import in_settings, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -28,11 +28,6 @@ SYMBOLS = 2
 
 def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results with the query of each run, its engine, and what the paper's tables print.
-
-    Parameters
-    ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it.
 
     Returns
     -------
@@ -110,13 +105,8 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
     found = (speed[over] / speed[under]).rename("gain").reset_index()
-    settings = found[setting].astype(str)
-    return found.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + found["repetition"].astype(str),
-        generator=found[series].astype(str),
-        plan_kind="tree",
-        regime="",
+    return in_settings(found, found[setting].astype(str)).assign(
+        generator=found[series].astype(str), plan_kind="tree", regime=""
     )
 
 
@@ -133,8 +123,6 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it.
     over, under : str
         Two series.
 
@@ -155,13 +143,7 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:
-    """By what factors one series is faster than another, from the least to the greatest.
-
-    Parameters
-    ----------
-    runs, over, under
-        As :func:`speedups` takes them.
-    """
+    """By what factors one series is faster than another, from the least to the greatest."""
     its = speedups(runs, over, under)
 
     def span(row: str) -> str:

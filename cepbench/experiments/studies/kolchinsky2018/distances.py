@@ -21,13 +21,16 @@ from cepbench.experiments.analysis.averages import (
     averages,
 )
 from cepbench.experiments.analysis.common_patterns import common_rows, only_finite
-from cepbench.experiments.studies.kolchinsky2018.planning import PlanningCase, large_patterns
+from cepbench.experiments.studies.kolchinsky2018.planning import (
+    PlanningCase,
+    case_of,
+    large_patterns,
+)
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.patterns.model import quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.registry import OPTIMAL, TOLERANCE
-from cepbench.planning.statistics.model import Statistics
 from cepbench.seeds import rng_for
 
 #: Every size up to the limit of dynamic programming, then far beyond it.
@@ -49,7 +52,6 @@ def extended_patterns(
     sizes: Sequence[int] = SIZES,
     patterns: int = 10,
     seed: int = 0,
-    window: str = "20 minutes",
 ) -> list[PlanningCase]:
     """Patterns of any size from any number of identifiers, with statistics.
 
@@ -73,8 +75,6 @@ def extended_patterns(
         At least 2 each.
     patterns : int
         Patterns of each size.
-    seed : int
-    window : str
 
     Raises
     ------
@@ -94,13 +94,11 @@ def extended_patterns(
     cases = []
     for size in sizes:
         if shape == "sequence" and size <= len(cardinalities):
-            cases += large_patterns(
-                cardinalities, pool, sizes=[size], patterns=patterns, seed=seed, window=window
-            )
+            cases += large_patterns(cardinalities, pool, sizes=[size], patterns=patterns, seed=seed)
             continue
         for number in range(patterns):
             rng = rng_for(seed, shape, size, number)
-            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed, window))
+            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed))
     return cases
 
 
@@ -139,26 +137,17 @@ def distance_summary(
 ) -> pd.DataFrame:
     """Averages over the patterns of each size, in the shape that charts take.
 
-    All generators are averaged over the same patterns; see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-
     Parameters
     ----------
     costs : DataFrame
         As :func:`with_distances` returns it.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic``,
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns; the value itself
-        for a worst case, of which there is no resampling to speak of), ``patterns``, ``left_out``
-        (the others of that size) and ``missing`` (those that this generator lacks and another
-        has). Metrics: ``normalized`` (geometric mean), ``search_seconds`` (median) and
-        ``distance`` (geometric mean, worst case).
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``pattern_set``,
+        ``size``, ``generator`` and ``plan_kind``: ``normalized`` (geometric mean), ``search_seconds``
+        (median) and ``distance`` (geometric mean, worst case).
     """
     parts = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
     groups = (({"pattern_set": name, "size": size}, part) for (name, size), part in parts)
@@ -234,7 +223,6 @@ def _drawn(
     number: int,
     rng: np.random.Generator,
     seed: int,
-    window: str,
 ) -> PlanningCase:
     types = _spread(sorted(cardinalities), size, rng)
     names = [f"v{k + 1}" for k in range(size)]
@@ -248,22 +236,13 @@ def _drawn(
             f"{names[i]}.difference {'<' if rng.integers(2) else '>'} {names[j]}.difference"
             for i, j in pairs
         ]
-        text = f"PATTERN {operator}({items}) WHERE {' AND '.join(texts)} WITHIN {window}"
+        text = f"PATTERN {operator}({items}) WHERE {' AND '.join(texts)} WITHIN 20 minutes"
         try:
             spec = PatternSpec(f"{shape}-{size}-{number:04d}", shape, size, str(parse(text)), seed)
             break
         except UnsatisfiablePatternError:
             pass  # as for draw_workload: now and then predicates contradict each other
-    drawn = rng.choice(pool, size=len(pairs)).tolist()
-    statistics = Statistics(
-        cardinalities={
-            name: float(cardinalities[kind]) for kind, name in zip(types, names, strict=True)
-        },
-        selectivities={
-            (names[i], names[j]): value for (i, j), value in zip(pairs, drawn, strict=True)
-        },
-    )
-    return PlanningCase(spec, statistics)
+    return case_of(spec, cardinalities, pool, rng)
 
 
 def _spread(identifiers: Sequence[str], size: int, rng: np.random.Generator) -> list[str]:

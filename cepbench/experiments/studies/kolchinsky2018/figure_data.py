@@ -97,27 +97,22 @@ def latency_points(
 ) -> pd.DataFrame:
     """Throughput and measured latency of each generator at each weight of latency.
 
-    All generators and weights of a regime are averaged over the same patterns, see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`: of throughput those on which all runs
-    ended well, of latency, which only a match has, those of them that have matches.
+    Averages of throughput are over the patterns of a regime on which all runs ended well, of latency,
+    which only a match has, over those of them that have matches.
 
     Parameters
     ----------
     results : DataFrame
         Of a sweep with ``latency``, as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
         One row a regime, generator, weight and statistic: ``regime``, ``generator``, ``plan_kind``, ``evaluator``,
         ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
-        (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``
-        and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``; and, of
-        throughput, ``patterns``, ``left_out`` (the others) and ``missing`` (those on which this
-        run did not end well and another did).
+        (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``,
+        ``…_high`` and ``…_patterns``; and, of throughput, ``patterns``, ``left_out`` and
+        ``missing``, see :func:`cepbench.experiments.analysis.averages.averages`.
 
     Notes
     -----

@@ -37,20 +37,19 @@ def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
     )
 
 
-def growth_of_costs(growth: pd.DataFrame, generator: str = "DP-B") -> str:
-    """By which factors plans of a generator get dearer with each further event.
+def growth_of_costs(growth: pd.DataFrame) -> str:
+    """By which factors plans of DP-B get dearer with each further event.
 
     Parameters
     ----------
     growth : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.plan_quality.cost_growth` returns it.
-    generator : str
     """
-    own = growth[growth["generator"] == generator]
+    own = growth[growth["generator"] == "DP-B"]
     if own.empty:
         return ""
     named = [f"{row.factor:.3g} ({row.regime}, {row.predicates})" for row in own.itertuples()]
-    return f"With each further event the cost of {generator}'s plans grows by {', '.join(named)}."
+    return f"With each further event the cost of DP-B's plans grows by {', '.join(named)}."
 
 
 def greedy_against_zstream(ratios: pd.DataFrame) -> str:
@@ -163,7 +162,6 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
     ----------
     summary : DataFrame
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of one engine or several.
-    pattern_set : str
     """
     medians = summary[
         (summary["metric"] == "events_per_second")
@@ -188,15 +186,15 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
     return " ".join(sentences)
 
 
-def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> str:
+def gain_of_choosing(table: pd.DataFrame) -> str:
     """How much more throughput the best order has, where there are few and where many partial matches.
 
     Parameters
     ----------
     table : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
-    comparison : str
     """
+    comparison = "DP-LD / EFREQ"
     own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]
     texts = []
     for engine, part in own.groupby("engine", sort=False):

@@ -217,10 +217,10 @@ def _extremes(pairs: pd.DataFrame, sign: float) -> pd.DataFrame:
     return worst.assign(gain=gain, bound=bound).reset_index()
 
 
-def class_labels(bounds: Sequence[float] = BOUNDS) -> list[str]:
+def class_labels() -> list[str]:
     """Texts of the classes of expected partial matches per event."""
-    inner = [f"{low:g} to {high:g}" for low, high in pairwise(bounds)]
-    return [f"below {bounds[0]:g}", *inner, f"{bounds[-1]:g} and more"]
+    inner = [f"{low:g} to {high:g}" for low, high in pairwise(BOUNDS)]
+    return [f"below {BOUNDS[0]:g}", *inner, f"{BOUNDS[-1]:g} and more"]
 
 
 def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -230,8 +230,6 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     ----------
     rows : DataFrame
         As :func:`gain_rows` returns it.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
@@ -270,8 +268,8 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def gains_by_regime(rows: pd.DataFrame, metric: str = "events_per_second") -> pd.DataFrame:
-    """Geometric mean of the gains of each class of rates and selectivities, as a table.
+def gains_by_regime(rows: pd.DataFrame) -> pd.DataFrame:
+    """Geometric mean of the gains in throughput of each class of rates and selectivities, as a table.
 
     Returns
     -------
@@ -279,7 +277,7 @@ def gains_by_regime(rows: pd.DataFrame, metric: str = "events_per_second") -> pd
         Rows by ``engine``, ``comparison``, ``pattern_set`` and ``rates``; a column for each
         selectivity.
     """
-    own = rows[(rows["metric"] == metric) & rows["gain"].notna()]
+    own = rows[(rows["metric"] == "events_per_second") & rows["gain"].notna()]
     logs = own.assign(gain=np.log(own["gain"].astype(float)))
     order = {name: list(own[name].unique()) for name in ("rates", "selectivity")}
     means = logs.pivot_table(
@@ -296,7 +294,6 @@ def predicted_gains(
 
     Parameters
     ----------
-    results : DataFrame
     rows : DataFrame
         As :func:`gain_rows` returns it.
     models : sequence of TimeModel

@@ -60,11 +60,6 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     negated variables that are not named.
     Events are free to be in any number of matches: what a strategy rules out depends on the rest.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    names : iterable of str
-
     Raises
     ------
     ExperimentError
@@ -111,7 +106,6 @@ def count_node(
     ----------
     pattern : Pattern
         Without OR.
-    stream : EventStream
     names : iterable of str
         The variables of a node.
     statistics : Statistics

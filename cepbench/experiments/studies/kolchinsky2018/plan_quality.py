@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, bootstrap
+from cepbench.experiments.analysis.averages import RESAMPLES, bootstrap, interval, resampled
 from cepbench.experiments.studies.kolchinsky2018.planning import BASELINE
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.seeds import rng_for
@@ -34,7 +34,6 @@ def cost_ratios(
     pairs: Sequence[tuple[str, str]] = PAIRS,
     *,
     seed: int = 0,
-    resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
     """How many times cheaper the plans of one generator are than those of another.
 
@@ -49,9 +48,6 @@ def cost_ratios(
         generators of the pairs and EFREQ.
     pairs : sequence of (str, str)
         Generators; those that have no plans are left out.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -78,9 +74,8 @@ def cost_ratios(
                 continue
             own = as_trees[[*dict.fromkeys((cheaper, than, BASELINE))]].dropna()
             logs = (own[than] - own[cheaper]).to_numpy(float)
-            low, high = bootstrap(
-                logs, np.mean, rng_for(seed, *workload.values(), cheaper, than), resamples
-            )
+            rng = rng_for(seed, *workload.values(), cheaper, than)
+            low, high = bootstrap(logs, np.mean, rng)
             by_size = _ratios_of_means(own, cheaper, than)
             printed = (as_printed[than] - as_printed[cheaper]).loc[own.index]
             rows.append(
@@ -101,7 +96,7 @@ def cost_ratios(
     return pd.DataFrame(rows)
 
 
-def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES) -> pd.DataFrame:
+def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """By which factor plans get dearer with each further event.
 
     Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator over the
@@ -111,9 +106,6 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
     ----------
     costs : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -128,7 +120,7 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
     Source: [kolchinsky2018]_, section 6.3: "the exponential growth of the cost with the pattern
     size".
     """
-    rows, tail = [], (1 - CONFIDENCE) / 2
+    rows = []
     for workload, part in _workloads(costs):
         logs = part.pivot(index=["size", "pattern_id"], columns="generator", values="tree_log_cost")
         logs = logs[[*dict.fromkeys(part["generator"])]].dropna()
@@ -136,10 +128,10 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
         if len(np.unique(sizes)) < 2:
             continue
         # Generators share their resamples.
-        chosen = _resampled_within(sizes, rng_for(seed, *workload.values()), resamples)
+        chosen = resampled(sizes, rng_for(seed, *workload.values()), RESAMPLES)
         for generator in logs:
             own = logs[generator].to_numpy(float)
-            low, high = np.quantile(_slopes(sizes, own[chosen]), [tail, 1 - tail])
+            low, high = interval(_slopes(sizes, own[chosen]))
             rows.append(
                 {
                     **workload,
@@ -166,15 +158,6 @@ def _ratios_of_means(logs: pd.DataFrame, cheaper: str, than: str) -> pd.Series:
     normalized = logs.rsub(logs[BASELINE], axis=0).transform(np.exp)
     means = normalized.groupby(level="size").mean()
     return means[cheaper] / means[than]
-
-
-def _resampled_within(sizes: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Indices of patterns, resampled among those of their size; int of shape (resamples, n)."""
-    chosen = np.empty((resamples, len(sizes)), dtype=np.intp)
-    for size in np.unique(sizes):
-        own = np.flatnonzero(sizes == size)
-        chosen[:, own] = own[rng.integers(len(own), size=(resamples, len(own)))]
-    return chosen
 
 
 def _explained(sizes: np.ndarray, logs: np.ndarray) -> float:

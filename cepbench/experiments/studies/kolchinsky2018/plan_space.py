@@ -19,7 +19,6 @@ from cepbench.planning.planners.registry import PlanGenerator, generators_from
 from cepbench.planning.plans.kinds import indices_of
 from cepbench.planning.plans.model import OrderPlan, Plan, TreePlan
 from cepbench.planning.statistics.measure import measure_statistics
-from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 #: Largest pattern of which every plan is run: 24 orders and 15 trees.
@@ -51,7 +50,6 @@ def time_every_plan(
     pattern: Pattern,
     stream: EventStream,
     *,
-    statistics: Statistics | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     repetitions: int = 5,
     seed: int = 0,
@@ -62,14 +60,10 @@ def time_every_plan(
     ----------
     pattern : Pattern
         Without OR, of at most :data:`MOST_VARIABLES` variables that a match binds.
-    stream : EventStream
-    statistics : Statistics, optional
-        Measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
         Whose choices are shown; the paper's nine and user-defined ones by default.
     repetitions : int
         Runs of each plan after one that is not timed.
-    seed : int
 
     Returns
     -------
@@ -92,7 +86,7 @@ def time_every_plan(
             f"every plan is run only of patterns without OR and of at most {MOST_VARIABLES} "
             "variables; take some plans and cep.evaluate for larger ones"
         )
-    known = statistics or measure_statistics(pattern, stream, seed=seed)
+    known = measure_statistics(pattern, stream, seed=seed)
     problems = {
         name: PlanningProblem.from_pattern(pattern, known, name) for name in TIME_SELECTIVITIES
     }

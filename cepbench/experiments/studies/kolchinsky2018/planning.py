@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -166,7 +166,6 @@ def workloads(
     patterns: int | Mapping[int, int] = 10,
     sizes: Sequence[int] = SIZES,
     seed: int = 0,
-    window: str = "20 minutes",
 ) -> dict[tuple[str, str], list[PlanningCase]]:
     """The sequences of Figure 7: each regime of :func:`rate_regimes`, with n/2 and n predicates.
 
@@ -180,8 +179,6 @@ def workloads(
     patterns : int or mapping of int to int
         Patterns of each size; or by size: those of each size up to a key, in ascending order.
     sizes : sequence of int
-    seed : int
-    window : str
 
     Returns
     -------
@@ -213,7 +210,6 @@ def workloads(
                     sizes=[size],
                     patterns=number,
                     seed=seed,
-                    window=window,
                     predicates=predicates,
                     regime=regime,
                 )
@@ -228,7 +224,6 @@ def large_patterns(
     sizes: Sequence[int] = SIZES,
     patterns: int = 10,
     seed: int = 0,
-    window: str = "20 minutes",
     predicates: str = "n/2",
     regime: str = "",
 ) -> list[PlanningCase]:
@@ -246,8 +241,6 @@ def large_patterns(
     sizes : sequence of int
     patterns : int
         Patterns of each size; the paper has 200 in all, 10 of each of 20 sizes.
-    seed : int
-    window : str
     predicates : str
         One of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
     regime : str
@@ -271,7 +264,6 @@ def large_patterns(
         sizes=sizes,
         patterns=patterns,
         seed=seed,
-        window=window,
         predicates=predicates,
         regime=regime,
     )
@@ -279,20 +271,28 @@ def large_patterns(
     for spec in specs:
         if predicates != "n/2":
             spec = replace(spec, pattern_id=f"{spec.pattern_id}-{predicates}")
-        pattern = spec.pattern
-        rng = rng_for(seed, spec.pattern_id)
-        drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
-        statistics = Statistics(
-            cardinalities={
-                v.name: float(cardinalities[v.type]) for v in pattern.variables if v.type
-            },
-            selectivities={
-                (clause.variables[0], clause.variables[1]): value
-                for clause, value in zip(pattern.conditions, drawn, strict=True)
-            },
-        )
-        cases.append(PlanningCase(spec, statistics, predicates))
+        cases.append(case_of(spec, cardinalities, pool, rng_for(seed, spec.pattern_id), predicates))
     return cases
+
+
+def case_of(
+    spec: PatternSpec,
+    cardinalities: Mapping[str, float],
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    predicates: str = "n/2",
+) -> PlanningCase:
+    """A pattern with selectivities drawn from those of a pool."""
+    pattern = spec.pattern
+    drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
+    statistics = Statistics(
+        cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables if v.type},
+        selectivities={
+            (clause.variables[0], clause.variables[1]): value
+            for clause, value in zip(pattern.conditions, drawn, strict=True)
+        },
+    )
+    return PlanningCase(spec, statistics, predicates)
 
 
 def plan_costs(
@@ -302,13 +302,11 @@ def plan_costs(
     seed: int = 0,
     budget_seconds: float = math.inf,
     plan_seconds: float = math.inf,
-    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Plan every case by every generator.
 
     Parameters
     ----------
-    cases : sequence of PlanningCase
     generators : sequence of str, optional
         The paper's nine and user-defined ones by default; :data:`BASELINE` always plans, too.
     seed : int
@@ -320,8 +318,6 @@ def plan_costs(
     plan_seconds : float
         If finite, an inexact search whose ``budget_seconds`` are used up gets this many for each
         further plan, and returns the best one found.
-    on_progress : callable
-        Called with the numbers of cases done and of all cases, after each size.
 
     Returns
     -------
@@ -346,7 +342,6 @@ def plan_costs(
     for generator in entries.values():
         load_kernels(generator)
     rows: list[dict[str, Any]] = []
-    done = 0
     by_size = sorted(cases, key=lambda case: case.spec.size)
     for _, group in groupby(by_size, key=lambda case: case.spec.size):
         some = list(group)
@@ -377,8 +372,6 @@ def plan_costs(
                 rows.append(row)
         for name, seconds in taken.items():
             budgets[name].spend(seconds)
-        done += len(some)
-        on_progress(done, len(cases))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["tree_log_cost"]
     against = table["pattern_id"].map(baseline).astype(float)
@@ -400,28 +393,19 @@ def planning_summary(
 ) -> pd.DataFrame:
     """Averages of :func:`plan_costs` over the patterns of each size.
 
-    All generators are averaged over the same patterns; see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-
     Parameters
     ----------
-    costs : DataFrame
     by : sequence of str
         Columns that are averaged apart, such as ``regime`` and ``predicates``.
     metrics : sequence of str
         Columns that are averaged.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
-        Columns ``by``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic`` (mean, as
-        in the paper; median; geometric mean), ``value``, ``low``, ``high`` (95 % percentile
-        bootstrap over patterns), ``patterns``, ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
-        failed at or had no time for, and another planned). Sizes without any plan have rows
-        without values.
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``by``, ``size``,
+        ``generator`` and ``plan_kind``: mean, as in the paper; median; geometric mean. Sizes
+        without any plan have rows without values.
     """
     planned = only_finite(costs, metrics)
     for name in metrics:

@@ -68,8 +68,6 @@ def worst_nodes(nodes: pd.DataFrame, number: int = 10, model: str = "exact") -> 
     ----------
     nodes : DataFrame
         As :func:`distinct_nodes` returns it.
-    number : int
-    model : str
 
     Returns
     -------

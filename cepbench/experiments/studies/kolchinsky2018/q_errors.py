@@ -10,7 +10,7 @@ independently is alive for a k-th of a window on average, so k times PM. Both ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,6 @@ def plan_nodes(
     generators: Sequence[str | PlanGenerator] | None = None,
     seed: int = 0,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Every node of every plan: estimated and measured partial matches.
 
@@ -58,15 +57,12 @@ def plan_nodes(
     ----------
     specs : sequence of PatternSpec
         The statistics of each are measured on ``stream``.
-    stream : EventStream
     generators : sequence of str or PlanGenerator, optional
         The paper's nine and user-defined ones by default; each plans once per time selectivity.
     seed : int
         Of statistics and of generators that draw at random.
     partial_match_limit : int
         A node over which more have to be stored has no measured number.
-    on_progress : callable
-        Called with the numbers of patterns done and of all patterns, after each.
 
     Returns
     -------
@@ -86,7 +82,7 @@ def plan_nodes(
     """
     chosen = generators_from(generators)
     rows: list[dict[str, Any]] = []
-    for done, spec in enumerate(specs, 1):
+    for spec in specs:
         pattern = spec.pattern
         sample = sample_statistics(pattern, stream, seed=seed)
         statistics = sample.to_statistics()
@@ -106,7 +102,6 @@ def plan_nodes(
                     place = {**about, **found, "plan": str(part), "branch": number, "node": node}
                     place.pop("made")
                     rows += [{**place, **its} for its in known[key]]
-        on_progress(done, len(specs))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     with np.errstate(divide="ignore", invalid="ignore"):
         table["ratio"] = table["estimated"] / table["measured"]

@@ -41,9 +41,6 @@ def regret_summary(
 ) -> pd.DataFrame:
     """The distribution over patterns and draws, per generator and factor.
 
-    All generators and factors are taken over the same patterns; see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-
     Parameters
     ----------
     table : DataFrame
@@ -51,18 +48,13 @@ def regret_summary(
         :func:`cepbench.experiments.studies.kolchinsky2018.robustness.measured_regrets` returns it.
     metrics : sequence of str
         Columns of the table that hold ratios.
-    seed : int
-        Of the resampling.
-    resamples : int
 
     Returns
     -------
     DataFrame
-        Columns ``generator``, ``plan_kind``, ``factor``, ``metric``, ``statistic`` (geometric mean and
-        those of :data:`DISTRIBUTION`), ``value``, ``low``, ``high`` (95 % percentile bootstrap over
-        patterns, whose draws stay together; the value itself for a worst case), ``patterns``,
-        ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
-        value of and another has.
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``generator``,
+        ``plan_kind`` and ``factor``: geometric mean and :data:`DISTRIBUTION`. Draws of a pattern stay
+        together.
     """
     return averages(
         [({}, only_finite(table, metrics))], ["generator", "plan_kind", "factor"],
@@ -84,7 +76,6 @@ def regret_table(
     ----------
     summary : DataFrame
         As :func:`regret_summary` returns it.
-    metric : str
     statistics : sequence of str
         With one alone the columns are the factors.
     least : float

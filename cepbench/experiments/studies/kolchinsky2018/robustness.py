@@ -64,10 +64,6 @@ def cases_of_sweep(
     pattern_set, regime : str
         An empty regime is that of a sweep without regimes.
 
-    Returns
-    -------
-    list of PlanningCase
-
     Raises
     ------
     ExperimentError
@@ -111,10 +107,8 @@ def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Gener
 
     Parameters
     ----------
-    statistics : Statistics
     factor : float
         At least 1.
-    rng : numpy.random.Generator
 
     Raises
     ------
@@ -194,7 +188,6 @@ def measured_regrets(
     draws: int = 1,
     repetitions: int = 3,
     seed: int = 0,
-    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Runs of plans that were made from wrong numbers, and of those from the right ones.
 
@@ -209,8 +202,6 @@ def measured_regrets(
         Case -> the events to run its plans on.
     repetitions : int
         Runs whose medians are taken as times.
-    on_progress : callable
-        Called with the numbers of cases done and of all cases, after each.
 
     Returns
     -------
@@ -229,7 +220,7 @@ def measured_regrets(
     """
     entries = _generators(generators)
     parts = []
-    for done, case in enumerate(cases, start=1):
+    for case in cases:
         attempts = list(_attempts(case, entries, factors, draws, seed))
         table = pd.DataFrame([row for row, _ in attempts], columns=list(_COLUMNS))
         fixed = {
@@ -239,7 +230,6 @@ def measured_regrets(
         }
         runs = _measured(case, streams(case), list(fixed.values()), repetitions, seed)
         parts.append(table.merge(runs, on=["plan_kind", "plan"], how="left"))
-        on_progress(done, len(cases))
     table = pd.concat(parts, ignore_index=True)
     failed = (table["status"] == OK) & table["run_status"].notna() & (table["run_status"] != OK)
     table.loc[failed, "status"] = table.loc[failed, "run_status"]

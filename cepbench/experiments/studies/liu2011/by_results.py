@@ -6,33 +6,25 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.liu2011.turns import company_stream, planner_runs, study_workload
-from cepbench.experiments.studies.runs import figure_runs
+from cepbench.experiments.studies.runs import figure_runs, sized
 from cepbench.streams.event_stream import EventStream
 
-#: Profile → trades, numbers of results, runs.
-PROFILES = {
-    "quick": (10_000, (10**3, 10**4, 10**5, 10**6), 5),
-    "full": (100_000, (10**3, 10**4, 10**5, 10**6, 10**7), 10),
+#: Profile → trades, least numbers of results, runs.
+PROFILES: dict[str, dict[str, Any]] = {
+    "quick": {"events": 10_000, "results": (10**3, 10**4, 10**5, 10**6), "repetitions": 5},
+    "full": {"events": 100_000, "results": (10**3, 10**4, 10**5, 10**6, 10**7), "repetitions": 10},
 }
 
 _ENGINE = "hierarchical-stacks"
 
 
-def runs_by_results(
-    sweep: str,
-    profile: str,
-    *,
-    seed: int = 0,
-    events: int = 0,
-    results: Sequence[int] = (),
-    repetitions: int = 0,
-) -> pd.DataFrame:
+def runs_by_results(sweep: str, profile: str, *, seed: int = 0, **changes: Any) -> pd.DataFrame:
     """Plan and run a workload by every planner, in turns, in windows that give more and more results.
 
     Parameters
@@ -43,12 +35,8 @@ def runs_by_results(
         One of :data:`PROFILES`.
     seed : int
         Of the stream.
-    events : int
-        Trades; 0: as many as the profile has.
-    results : sequence of int
-        The least numbers of results; by default those of the profile.
-    repetitions : int
-        Runs; 0: as many as the profile has.
+    **changes
+        ``events``, ``results`` and ``repetitions`` in the place of the profile's, unless 0 or empty.
 
     Returns
     -------
@@ -56,14 +44,15 @@ def runs_by_results(
         As :func:`cepbench.experiments.studies.runs.figure_runs` does, of the rows of
         :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with the number of results as setting.
     """
-    own_events, numbers, runs = PROFILES[profile]
-    stream = company_stream(events or own_events, seed)
+    sizes = sized(PROFILES, profile, changes)
+    stream = company_stream(sizes["events"], seed)
     rows = []
-    for least in results or numbers:
+    for least in sizes["results"]:
         window = f"{window_for(sweep, stream, least)} milliseconds"
         workload = study_workload(sweep, stream.hierarchy, window)
+        repetitions = sizes["repetitions"]
         found = planner_runs(
-            workload, stream, evaluator=_ENGINE, repetitions=repetitions or runs, seed=seed
+            workload, stream, evaluator=_ENGINE, repetitions=repetitions, seed=seed
         )
         rows += [row | {"setting": f"{row['matches']:,}", "window": window} for row in found]
     return figure_runs(pd.DataFrame(rows), "setting", "generator")

@@ -6,8 +6,7 @@ in Section VII", which shows nothing of it.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
@@ -16,6 +15,7 @@ from cepbench.engines.adaptation.workload_detector import AdaptiveWorkloadDetect
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
 from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
@@ -63,7 +63,6 @@ def drift_runs(
         One of :data:`PROFILES`.
     seed : int
         Of the stream and of samples.
-    evaluator : str
     repetitions : int
         0: as many as the profile has.
     round_events : int
@@ -105,7 +104,8 @@ def drift_runs(
         seen = dict.fromkeys(detectors, 0)
         for setting, events in segments.items():
             for name, detector in detectors.items():
-                seconds = sum(_pushed(detector, events.batches(round_events)))
+                pushes = timed_pushes(detector, events.batches(round_events))
+                seconds = sum(spent for spent, _ in pushes)
                 found, seen[name] = (
                     detector.metrics().matches - seen[name],
                     detector.metrics().matches,
@@ -132,11 +132,3 @@ def drift_runs(
     whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
     both = [parts, whole.assign(setting=WHOLE)]
     return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)
-
-
-def _pushed(detector: Detector, rounds: Iterable[EventStream]) -> Iterator[float]:
-    """Seconds of each round."""
-    for batch in rounds:
-        began = time.perf_counter()
-        detector.push(batch)
-        yield time.perf_counter() - began

@@ -68,7 +68,6 @@ def plans_measured(
         Of the stream.
     events : int
         Trades.
-    evaluator : str
     repetitions : int
         Runs of the planners' plans and the fastest; 0: as many as the profile has.
 

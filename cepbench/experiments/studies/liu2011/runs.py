@@ -51,8 +51,6 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
 
     Parameters
     ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it.
     streams : mapping of str to Path
         The events by the stream's name.
 
@@ -121,11 +119,6 @@ def sources_of(details: str) -> Sources:
 
 def ways_of(results: pd.DataFrame) -> Styler:
     """How each planner computed each query, and how long that took, where there are most results.
-
-    Parameters
-    ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it.
 
     Returns
     -------

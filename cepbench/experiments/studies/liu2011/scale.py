@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.liu2011.turns import ALONE, PLANNERS, company_stream, planner_runs
-from cepbench.experiments.studies.runs import figure_runs
+from cepbench.experiments.studies.runs import figure_runs, sized
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.workloads.model import Workload
 from cepbench.seeds import rng_for
@@ -22,7 +22,10 @@ FAMILY = 10
 SEARCHED = 100
 
 #: Profile → trades of the stream, runs.
-PROFILES = {"quick": (10_000, 6), "full": (100_000, 10)}
+PROFILES = {
+    "quick": {"events": 10_000, "repetitions": 6},
+    "full": {"events": 100_000, "repetitions": 10},
+}
 
 _WINDOW = "15 milliseconds"
 
@@ -41,11 +44,6 @@ def drawn_workload(queries: int, seed: int) -> Workload:
 
     Each family has a query of a concept and two companies or concepts, all different, and queries that
     refine it: by a company before, between or after its items, or by a company for a concept.
-
-    Parameters
-    ----------
-    queries : int
-    seed : int
     """
     found = {}
     for number in range(queries):
@@ -81,10 +79,8 @@ def scale_runs(
     *,
     seed: int = 0,
     sizes: tuple[int, ...] = SIZES,
-    events: int = 0,
     searched: int = SEARCHED,
-    evaluator: str = "hierarchical-stacks",
-    repetitions: int = 0,
+    **changes: int,
 ) -> pd.DataFrame:
     """Plan and run workloads by every planner, and each query alone, in turns.
 
@@ -96,13 +92,10 @@ def scale_runs(
         Of stream and workloads.
     sizes : tuple of int
         Numbers of queries.
-    events : int
-        Trades; 0: as many as the profile has.
     searched : int
         The most queries of a workload that planners by search get.
-    evaluator : str
-    repetitions : int
-        Runs; 0: as many as the profile has.
+    **changes
+        ``events`` and ``repetitions`` in the place of the profile's, unless 0.
 
     Returns
     -------
@@ -110,16 +103,16 @@ def scale_runs(
         As :func:`cepbench.experiments.studies.runs.figure_runs` does, of the rows of
         :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with the number of queries as setting.
     """
-    own_events, runs = PROFILES[profile]
-    stream = company_stream(events or own_events, seed)
+    its = sized(PROFILES, profile, changes)
+    stream = company_stream(its["events"], seed)
     rows = [
         row | {"setting": f"{size:,}"}
         for size in sizes
         for row in planner_runs(
             drawn_workload(size, seed),
             stream,
-            evaluator=evaluator,
-            repetitions=repetitions or runs,
+            evaluator="hierarchical-stacks",
+            repetitions=its["repetitions"],
             seed=seed,
             planners=(*(PLANNERS if size > searched else all_planners()), ALONE),
         )

@@ -31,7 +31,6 @@ def study_workload(sweep: str, hierarchy: ConceptHierarchy | None, window: str =
     ----------
     sweep : str
         Such as ``both``.
-    hierarchy : ConceptHierarchy or None
     window : str
         Such as ``10 milliseconds``; by default that of the sweep.
     """
@@ -61,11 +60,6 @@ def planner_runs(
 
     Parameters
     ----------
-    workload : Workload
-    stream : EventStream
-    evaluator : str
-    repetitions : int
-    seed : int
     planners : sequence of str
         Names; :data:`ALONE` runs each query by itself.
 

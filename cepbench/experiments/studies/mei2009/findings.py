@@ -7,6 +7,9 @@ from pandas.io.formats.style import Styler
 
 from cepbench.experiments.analysis.settings import engines_of
 
+#: A plan with this share of the highest throughput is named beside it.
+_CLOSE = 0.95
+
 
 def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Medians over runs: settings in rows, engines and plans in columns, all in their order.
@@ -15,7 +18,6 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     ----------
     runs : DataFrame
         As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it.
-    metric : str
     """
     plain = pd.DataFrame(
         {
@@ -38,14 +40,7 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
-    """Medians over runs as a table for readers: a row a setting and metric, a column a plan.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
-    *metrics : str
-    """
+    """Medians over runs as a table for readers: a row a setting and metric, a column a plan."""
     table = pd.concat(
         {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
     )
@@ -54,12 +49,6 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
 
 def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     """How much faster one plan is than another under a setting, and how many partial matches it saves.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
-    setting, over, under : str
 
     Returns
     -------
@@ -84,23 +73,15 @@ def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     return f"At {setting} {over} has {' and '.join(faster)} times the throughput of {under}{saved}."
 
 
-def fastest(runs: pd.DataFrame, close: float = 0.95) -> str:
-    """The plans of the highest throughput under each setting, on each engine.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
-    close : float
-        A plan with this share of the highest throughput is named beside it.
-    """
+def fastest(runs: pd.DataFrame) -> str:
+    """The plans of the highest throughput under each setting, on each engine."""
     speed = medians(runs, "events_per_second")
     parts = []
     for setting in speed.index:
         named = []
         for engine in speed.columns.unique(0):
             own = speed[engine].loc[setting].dropna().sort_values(ascending=False)
-            best = own.index[own >= close * own.iloc[0]]
+            best = own.index[own >= _CLOSE * own.iloc[0]]
             named.append(f"{', '.join(best)} ({engine})")
         parts.append(f"{setting}: {'; '.join(named)}")
-    return f"Fastest plans, and those within {1 - close:.0%} of them. {'. '.join(parts)}."
+    return f"Fastest plans, and those within {1 - _CLOSE:.0%} of them. {'. '.join(parts)}."

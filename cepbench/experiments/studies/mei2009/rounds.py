@@ -5,13 +5,14 @@ The paper's engine evaluates in rounds of a batch each (section 4.3) and does no
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pandas as pd
 
 from cepbench.engines.detection.detector import Detector
+from cepbench.experiments.studies.runs import OF_ONE_KIND, in_settings
 from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import TreePlan
 from cepbench.streams.event_stream import EventStream
@@ -29,14 +30,10 @@ def batch_sizes(
 
     Parameters
     ----------
-    pattern : Pattern
-    stream : EventStream
-    plan : TreePlan
     sizes : sequence of int
         Events of a batch.
     evaluators : sequence of str
         Run in turn, so that they share the drift of the machine's speed.
-    repetitions : int
 
     Returns
     -------
@@ -53,28 +50,22 @@ def batch_sizes(
             for evaluator in evaluators:
                 detector = Detector(pattern, plan, evaluator=evaluator, output="count")
                 seconds = waited = 0.0
-                for batch in stream.batches(size):
-                    began = time.perf_counter()
-                    matches = detector.push(batch)
-                    spent = time.perf_counter() - began
+                for spent, matches in timed_pushes(detector, stream.batches(size)):
                     seconds += spent
                     waited += matches * spent
                 found = detector.metrics().matches
                 rows.append(
                     {
-                        "pattern_set": f"{size:,}",
+                        "setting": f"{size:,}",
                         "size": len(pattern.planned_names),
-                        "pattern_id": f"{size}, run {repetition}",
+                        "repetition": repetition,
                         "generator": "left-deep",
-                        "plan_kind": "tree",
                         "evaluator": evaluator,
-                        "regime": "",
-                        "strategy": "any",
-                        "alpha": 0.0,
                         "status": OK,
                         "events_per_second": len(stream) / seconds,
                         "latency_mean": waited / found if found else float("nan"),
                         "matches": found,
                     }
                 )
-    return pd.DataFrame(rows)
+    runs = pd.DataFrame(rows)
+    return in_settings(runs, runs["setting"]).assign(regime="", **OF_ONE_KIND)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from cepbench.experiments.analysis.settings import engines_of
+from cepbench.experiments.studies.runs import in_settings
 from cepbench.experiments.sweeps.cells import NO_PLAN
 
 #: The evaluator that runs without a plan, and its name in charts and claims.
@@ -58,12 +59,7 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
         With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
         ``pattern_id`` that and the number of the run.
     """
-    settings = results["stream"].map(setting_of)
-    runs = results.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + results["repetition"].astype(str),
-        stream="",
-    )
+    runs = in_settings(results, results["stream"].map(setting_of)).assign(stream="")
     makes = runs["output"] == "matches"
     making = pd.Series(engines_of(runs), index=runs.index) + MAKING
     runs["evaluator"] = runs["evaluator"].where(~makes, making)

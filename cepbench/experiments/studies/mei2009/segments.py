@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.mei2009.runs import MAKING
+from cepbench.experiments.studies.runs import OF_ONE_KIND, in_settings
 from cepbench.experiments.sweeps.cells import OK
 
 #: The plan that follows by the paper's policy.
@@ -65,11 +66,6 @@ def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
 def switches_of(results: pd.DataFrame) -> pd.DataFrame:
     """The switches of all adaptive runs.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`rounds_of` takes it.
-
     Returns
     -------
     DataFrame
@@ -114,13 +110,10 @@ def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:
         parts.append(rounds.assign(pattern_set=WHOLE))
     named = ["pattern_set", "repetition", "evaluator", "generator"]
     sums = pd.concat(parts).groupby(named, sort=False)[["events", "seconds"]].sum().reset_index()
-    return sums.assign(
+    return in_settings(sums, sums["pattern_set"]).assign(
         size=4,
-        pattern_id=sums["pattern_set"] + ", run " + sums["repetition"].astype(str),
-        plan_kind="tree",
         regime="",
-        strategy="any",
-        alpha=0.0,
         status=OK,
         events_per_second=sums["events"] / sums["seconds"],
+        **OF_ONE_KIND,
     )

@@ -43,7 +43,6 @@ def expected_seconds(method: str, length: int, active: int, events: int) -> floa
         One of :data:`METHODS`.
     length, active : int
         Items of the sequence, and active first events.
-    events : int
     """
     if method == "two-step":
         each = active ** (length - 1) / math.factorial(length - 1) / length  # matches
@@ -77,7 +76,6 @@ def expiry_runs(
         Runs; 0: as many as the profile has.
     longest : float, optional
         The most seconds that the runs of a method may be expected to take; by default the profile's.
-    methods : sequence of str
 
     Returns
     -------

@@ -93,11 +93,8 @@ def active_for(
     runs : DataFrame
         As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, of one setting, in two regimes or
         more.
-    factor : float
     over, under : str
         Two series: the slower and the faster one.
-    seed : int
-        Of the resampling.
 
     Returns
     -------
@@ -128,8 +125,6 @@ def gain_at_length_5(runs: pd.DataFrame, *, seed: int = 0) -> str:
     ----------
     runs : DataFrame
         As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, with lengths as settings.
-    seed : int
-        Of the resampling.
     """
     longest = runs[runs["size"] == 5]
     gains = factors(longest, "seconds_per_slide", "two-step", "a-seq")["5"]
@@ -193,8 +188,6 @@ def saved(runs: pd.DataFrame, sharing: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it.
     sharing : str
         A series, which is compared with A-Seq on each query.
 
@@ -215,8 +208,6 @@ def gains_by_sharing(runs: pd.DataFrame, *sharing: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it.
     *sharing : str
         Series.
 

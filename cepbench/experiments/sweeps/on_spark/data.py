@@ -17,8 +17,6 @@ def sweep_data(
 
     Parameters
     ----------
-    spark : SparkSession
-    sweep : Sweep
     root : path
         Folder for generated streams, which all sweeps share.
     progress : bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -50,11 +50,8 @@ def estimate_sweep(
 
     Parameters
     ----------
-    spark : SparkSession
-    config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
-    progress : bool
 
     Returns
     -------
@@ -107,8 +104,7 @@ def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
     spec = task.spec
     path = kept / f"{of_stream(spec.pattern_id, task.stream)}.json"
     if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        return Timing(**{field.name: stored[field.name] for field in fields(Timing)})
+        return Timing(**json.loads(path.read_text(encoding="utf-8")))
     began = time.process_time()
     stream = own_stream(job.config.data_of[task.stream], spec, job.config)
     reading = time.process_time() - began

@@ -123,7 +123,6 @@ def run_sweep(
     spark : SparkSession
         With any master. A core measures one pattern at a time; times are invalid with more cores
         than the machine has.
-    config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
     user_defined : sequence of str, optional
@@ -263,7 +262,6 @@ def workload_of(
 
     Parameters
     ----------
-    config : SweepConfig
     cardinalities : mapping of str to mapping of str to float
         See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
         that all of them have, and the bounds on their work hold on all.
@@ -281,26 +279,22 @@ def workload_of(
             least = dict(part.least_rate) if isinstance(part.least_rate, tuple) else part.least_rate
             specs += draw_workload(
                 largest,
-                pattern_sets=part.pattern_sets,
-                sizes=part.sizes,
-                patterns=part.patterns,
-                seed=part.seed,
-                window=part.windows[0] if part.windows else part.window,
-                attribute=part.attribute,
-                max_partial_matches=part.max_partial_matches,
-                max_kleene_events=part.max_kleene_events,
                 least_rate=least,
-                most_rate=part.most_rate,
-                predicates=part.predicates,
-                selectivities=part.selectivities,
+                window=part.windows[0] if part.windows else part.window,
                 quantiles={name: np.array(values) for name, values in quantiles.items()},
                 regime=regime,
+                **{name: getattr(part, name) for name in _AS_DRAWN},
             )
     return [
         *specs,
         *user_specs(config.user_patterns, known, config.seed),
         *user_specs(config.user_workloads, known, config.seed, WORKLOAD),
     ]
+
+
+#: Fields of a configuration that are options of drawing.
+_AS_DRAWN = ("pattern_sets", "sizes", "patterns", "seed", "attribute", "max_partial_matches",
+             "max_kleene_events", "most_rate", "predicates", "selectivities")  # fmt: skip
 
 
 def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
