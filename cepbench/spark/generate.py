@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from cepbench.files import user_path
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import Declaration, finish_dataset, unfinished_dataset
-from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
+from cepbench.streams.generated import declaration_of, write_file
+from cepbench.streams.synthetic import GeneratedStream
 
 
 def generate_stream(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,51 +19,10 @@ from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ten_symbols import TenSymbols
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
-
-
-class GeneratedStream(Protocol):
-    """A synthetic stream; a frozen dataclass of its parameters.
-
-    Equal parameters give equal events, whoever writes which file: a loop
-    (:func:`cepbench.streams.datasets.making.make_stream`) or Spark tasks
-    (:func:`cepbench.spark.generate.generate_stream`).
-
-    Attributes
-    ----------
-    kind : str
-        Of the data sets that are generated, such as ``nasdaq-style``.
-    required : tuple of str
-        Parameters that have to be given, those that decide the size.
-    """
-
-    kind: ClassVar[str]
-    required: ClassVar[tuple[str, ...]]
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams, different for other parameters."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, ready for JSON."""
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """Further information for the declaration."""
-
-    @property
-    def expected(self) -> float:
-        """The expected number of events."""
-
-    def files(self) -> Mapping[str, tuple[Any, ...]]:
-        """Path of each file below the folder of the data set -> its arguments of :meth:`table`."""
-
-    def table(self, *part: Any) -> pa.Table:
-        """The events of a part, with a dictionary of all types in :func:`type_column`, and ``ts``."""
-
 
 #: Kind of data set -> the stream that it is generated from.
 GENERATED: Mapping[str, type[GeneratedStream]] = {
@@ -90,7 +49,7 @@ def parameters_of(kind: str) -> list[str]:
         If there is no such kind.
     """
     stream = GENERATED[choice(kind, "kind", GENERATED, DatasetError)]
-    return [each.name for each in fields(cast(Any, stream))]
+    return [each.name for each in fields(stream)]
 
 
 def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:

@@ -15,26 +15,21 @@ holds for an independent pair of ticks with exactly the requested probability.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import elements, number, shown, whole
-from cepbench.errors import DatasetError, did_you_mean
+from cepbench.errors import CepbenchError, DatasetError, did_you_mean
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.ticks import Ticks
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
 
 NAMES = ("IBM", "Sun", "Oracle", "Google")
 
@@ -45,12 +40,54 @@ _LOT, _MOST_LOTS = 100, 50
 
 _COMPARISON = re.compile(r"\s*([^<>]*[^<>\s])\s*([<>])\s*([^<>\s][^<>]*?)\s*")
 
-#: What a segment may replace.
-_OF_SEGMENTS = ("rates", "selectivities")
+
+def relative_rates(
+    given: Any, name: str = "rates", error: type[CepbenchError] = DatasetError
+) -> dict[str, float]:
+    """Rates by name, each at least 0.
+
+    Raises
+    ------
+    DatasetError
+        If they are not a table of such numbers.
+    """
+    return {
+        key: number(rate, f"the rate of {key}", error, least=0.0)
+        for key, rate in _table(given, name, "{IBM = 1, Sun = 50}", error).items()
+    }
+
+
+def _selectivities(given: Any, name: str, error: type[CepbenchError]) -> dict[str, float]:
+    """With each comparison written as ``a > b``."""
+    table = _table(given, name, '{"IBM > Sun" = 0.5}', error)
+    return {
+        " > ".join(_pair(text)): number(
+            value, f"the selectivity of {text}", error, least=0.0, most=1.0
+        )
+        for text, value in table.items()
+    }
+
+
+def _segments(
+    given: Any, name: str, error: type[CepbenchError]
+) -> list[dict[str, dict[str, float]]]:
+    read = {"rates": relative_rates, "selectivities": _selectivities}
+    segments = []
+    for one in elements(given, name, "[{rates = {…}}]", error):
+        table = _table(one, f"each of {name}", "{rates = {IBM = 0.01}}", error)
+        check_names(table, read, "a segment")
+        segments.append({key: read[key](value, key, error) for key, value in table.items()})
+    return segments
+
+
+def _table(given: Any, name: str, example: str, error: type[CepbenchError]) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise error(f"{name} must be a table such as {example}, not {shown(given)}")
+    return dict(given)
 
 
 @dataclass(frozen=True)
-class StockRates(Ticks):
+class StockRates(GeneratedStream):
     """Ticks of some stocks.
 
     Parameters
@@ -81,47 +118,17 @@ class StockRates(Ticks):
     1000
     """
 
-    kind: ClassVar[str] = "stock-rates"
-    required: ClassVar[tuple[str, ...]] = ("events",)
+    kind = "stock-rates"
 
-    events: int
-    seed: int = 0
-    rates: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, 1.0))
-    selectivities: Mapping[str, float] = field(default_factory=dict)
-    segments: Sequence[Mapping[str, Mapping[str, float]]] = ()
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
+    rates: Mapping[str, float] = parameter(relative_rates, partial(dict.fromkeys, NAMES, 1.0))
+    selectivities: Mapping[str, float] = parameter(_selectivities, dict)
+    segments: Sequence[Mapping[str, Mapping[str, float]]] = parameter(_segments, ())
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "events": whole(self.events, "events", DatasetError, least=1),
-            "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "rates": relative_rates(self.rates),
-            "selectivities": _selectivities(self.selectivities),
-            "segments": [
-                _segment(one)
-                for one in elements(self.segments, "segments", "[{rates = {…}}]", DatasetError)
-            ],
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        super().__post_init__()
         _ = self.drawn  # raises errors of names and cycles
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        text = json.dumps(self.parameters, sort_keys=True)
-        return f"{self.kind}-{self.events}-{self.seed}-{zlib.crc32(text.encode()):08x}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {
-            "events": self.events,
-            "seed": self.seed,
-            "arithmetic": ARITHMETIC,
-            "rates": self.rates,
-            "selectivities": self.selectivities,
-            "segments": self.segments,
-        }
 
     @cached_property
     def types(self) -> tuple[str, ...]:
@@ -154,7 +161,7 @@ class StockRates(Ticks):
                 "id": ticks,
                 "name": names,
                 "price": prices,
-                "volume": _LOT * (1 + (draws[:, 2] % np.uint64(_MOST_LOTS)).astype(np.int64)),
+                "volume": _LOT * drawn_from(draws[:, 2], 1, _MOST_LOTS),
             }
         )
 
@@ -178,44 +185,6 @@ class StockRates(Ticks):
                 raise DatasetError("rates: at least one name needs a rate above 0")
             found.append((total / total[-1], _LOWEST + _WIDTH * (shifts - shifts.min())))
         return found
-
-
-def relative_rates(given: Any) -> dict[str, float]:
-    """Rates by name, each at least 0.
-
-    Raises
-    ------
-    DatasetError
-        If they are not a table of such numbers.
-    """
-    return {
-        name: number(rate, f"the rate of {name}", DatasetError, least=0.0)
-        for name, rate in _table(given, "rates", "{IBM = 1, Sun = 50}").items()
-    }
-
-
-def _selectivities(given: Any) -> dict[str, float]:
-    """With each comparison written as ``a > b``."""
-    table = _table(given, "selectivities", '{"IBM > Sun" = 0.5}')
-    return {
-        " > ".join(_pair(text)): number(
-            value, f"the selectivity of {text}", DatasetError, least=0.0, most=1.0
-        )
-        for text, value in table.items()
-    }
-
-
-def _segment(given: Any) -> dict[str, dict[str, float]]:
-    table = _table(given, "each of segments", "{rates = {IBM = 0.01}}")
-    check_names(table, _OF_SEGMENTS, "a segment")
-    read = {"rates": relative_rates, "selectivities": _selectivities}
-    return {key: read[key](value) for key, value in table.items()}
-
-
-def _table(given: Any, name: str, example: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise DatasetError(f"{name} must be a table such as {example}, not {shown(given)}")
-    return dict(given)
 
 
 def check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:

@@ -18,10 +18,10 @@ from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import Evacuation
-from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 

@@ -16,7 +16,8 @@ from cepbench.streams.dataset_folder import (
     unfinished_dataset,
     writing,
 )
-from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
+from cepbench.streams.generated import declaration_of, write_file
+from cepbench.streams.synthetic import GeneratedStream
 
 #: Delay before a progress bar appears.
 _SHORT_SECONDS = 2.0
