@@ -112,7 +112,7 @@ def _nothing(events: Events, pattern: Pattern) -> EventStream:
     columns = events.columns
     is_datetime = pa.types.is_timestamp(events.schema.field(columns.time).type)
     return EventStream.from_parquet(
-        events.path,
+        events.source,
         time=columns.time,
         type=columns.type,
         types=pattern.types,

@@ -58,15 +58,7 @@ class Density:
 
     @classmethod
     def of(cls, times: np.ndarray, types: np.ndarray, totals: Mapping[str, int]) -> Density:
-        """The density of sampled events.
-
-        Parameters
-        ----------
-        times : ndarray of int64, shape (sampled,)
-        types : ndarray of str, shape (sampled,)
-        totals : mapping of str to int
-            The number of all events of each type.
-        """
+        """The density of sampled events: their times and types, and the numbers of all by type."""
         weights = np.zeros(len(times))
         for name, total in totals.items():
             its = types == name
@@ -123,7 +115,6 @@ class Slices:
         Times in ticks at which a slice begins; that of the first one is not among them.
     parts : int
         By the values of ``key`` each slice is divided into so many.
-    key : str or None
     by_time : bool
         Whether slices of time are detected apart. Otherwise ``starts`` only divide the work of
         numbering events.
@@ -207,23 +198,12 @@ def planned_slices(
     tasks: int | None,
     cores: int,
 ) -> Slices:
-    """Slices and plans for a stream of which there is a sample.
+    """Slices and plans for a stream of which there is a sample, see :func:`cepbench.spark.detect`.
 
-    Parameters
-    ----------
-    detection : SliceDetection
-    density : Density
-    pieces : sequence of EventStream
-        Parts of the stream with all events of the pattern in a time.
-    given : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan, "per-slice" or None
-    generator : str or None
-    tasks : int or None
-        How many tasks there should be, by default four per core; but in time no more than keep the
-        copied events below :data:`COPIED`, and further ones by key if there is one.
-    cores : int
+    ``pieces`` have all events of the pattern in a time. By default there are four tasks per core; but
+    in time no more than keep the copied events below :data:`COPIED`, and further ones by key if there
+    is one.
 
-    Notes
-    -----
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
     shares of the work, or without ``tasks`` at those of :data:`_ROUNDS`.

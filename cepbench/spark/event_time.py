@@ -44,24 +44,18 @@ class LiveDetection:
 
     Attributes
     ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan, Automaton, UnionPlan or None
-    evaluator : str or None
     columns : Columns
-    id : str
-        The column that names events in matches and orders those of one timestamp.
+        With an identifier.
     schema : Schema
         Of the events.
     key : str or None
         The attribute by whose values events are divided among detectors.
-    detectors : int
     """
 
     pattern: Pattern
     plan: AnyPlan | None
     evaluator: str | None
     columns: Columns
-    id: str
     schema: pa.Schema
     key: str | None = None
     detectors: int = 1
@@ -76,7 +70,7 @@ class LiveDetection:
                 "evaluator": self.detector().evaluator,
                 "time": self.columns.time,
                 "type": self.columns.type,
-                "id": self.id,
+                "id": self.columns.id,
                 "key": self.key,
                 "detectors": self.detectors,
                 "columns": str(self.schema),
@@ -115,7 +109,7 @@ class LiveDetection:
         reasons = pc.if_else(
             inside, reasons, f"a time out of range in column {self.columns.time!r}"
         )
-        for name in (self.columns.time, self.columns.type, self.id):
+        for name in (self.columns.time, self.columns.type, self.columns.id):
             lacks = events.column(name).is_null()
             reasons = pc.if_else(lacks, f"no value in column {name!r}", reasons)
         broken = {
@@ -126,7 +120,7 @@ class LiveDetection:
 
     def sorted(self, events: pa.Table) -> pa.Table:
         """Events by time, those of one timestamp by identifier."""
-        return events.sort_by([(self.columns.time, "ascending"), (self.id, "ascending")])
+        return events.sort_by([(self.columns.time, "ascending"), (self.columns.id, "ascending")])
 
     def before(self, events: pa.Table, tick: int) -> int:
         """How many of sorted events are before a time."""
@@ -139,7 +133,6 @@ class LiveState:
 
     Attributes
     ----------
-    detection : LiveDetection
     events : Table
         Events of the last windows that went through the detector, which matches may still name, and
         after them those held back.
@@ -164,24 +157,10 @@ class LiveState:
         return cls(detection, detection.schema.empty_table())
 
     def push(self, came: pa.Table, watermark: int | None) -> tuple[list[pa.Table], pa.Table]:
-        """Take the next events, which are sound, in any order.
+        """Take the next events, which are sound, in any order; returns matches, and late events.
 
-        Parameters
-        ----------
-        came : Table
-        watermark : int or None
-            In ticks; it does not decrease, and None is before all times.
-
-        Returns
-        -------
-        matches : list of Table
-        late : Table
-            The events before the watermark.
-
-        Raises
-        ------
-        CepbenchError
-            See :meth:`cepbench.engines.detection.detector.Detector.take`.
+        The watermark, in ticks, does not decrease, and None is before all times. For errors see
+        :meth:`cepbench.engines.detection.detector.Detector.take`.
         """
         came = self.detection.sorted(came)
         late = came[:0] if watermark is None else came[: self.detection.before(came, watermark)]
@@ -227,7 +206,7 @@ class LiveState:
         assert self.detector is not None
         first = self.detector.position - ready
         parts = [moved(part, -first) for part in self.detector.in_branches([found])]
-        names = self.events.column(self.detection.id).combine_chunks()
+        names = self.events.column(self.detection.columns.id).combine_chunks()
         stream = self.detection.columns.stream(self.events)
         yield named_table(self.detection.pattern, parts, stream, names)
 

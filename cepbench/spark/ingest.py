@@ -26,7 +26,7 @@ from cepbench.errors import DatasetError
 from cepbench.files import user_path, whole_file
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
-from cepbench.spark.jobs import run_job, short_errors
+from cepbench.spark.jobs import run_job, watched
 from cepbench.streams.dataset_folder import (
     MONTH,
     QUARANTINE,
@@ -71,14 +71,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """The result of an ingest.
-
-    Attributes
-    ----------
-    path : Path
-        The data set.
-    declaration : Declaration
-    """
+    """The result of an ingest: the data set's path and declaration."""
 
     path: Path
     declaration: Declaration
@@ -282,12 +275,11 @@ def _ingest(
                 partial(_stage, form, path, sort),
                 items,
                 name="ingest",
-                unit="file",
                 progress=progress,
             )
             reports = [report for report, _ in found]
             reasons = sum((counts for _, counts in found), Counter())
-            counts = _write_events(spark, stored, path, sum(report.events for report in reports))
+            counts = _write_events(spark, stored, path, reports, progress)
             declaration = Declaration(
                 kind=form.kind,
                 parameters=parameters,
@@ -347,9 +339,14 @@ def _stage(
 
 
 def _write_events(
-    spark: SparkSession, schema: pa.Schema, path: Path, events: int
+    spark: SparkSession,
+    schema: pa.Schema,
+    path: Path,
+    reports: Sequence[FileReport],
+    progress: bool,
 ) -> dict[str, int]:
     """Sort the staged events, add differences, and write them by month; counts by type."""
+    events = sum(report.events for report in reports)
     if not events:
         # A file without rows, so that the data set reads as an empty stream.
         write_table(schema.empty_table(), path / "empty.parquet")
@@ -364,7 +361,7 @@ def _write_events(
         .sortWithinPartitions("symbol", "ts", "sequence")
         .mapInArrow(write, "symbol string, events long")
     )
-    with short_errors("ingest"):
+    with watched(spark, "ingest", progress=progress):
         counted = written.toPandas()
     return {str(name): int(count) for name, count in sorted(counted.itertuples(index=False))}
 

@@ -35,15 +35,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that can run Spark.
-
-    Attributes
-    ----------
-    home : Path
-        The value for JAVA_HOME.
-    version : int
-        Feature release, such as 17 or 21.
-    """
+    """A Java that can run Spark: the value for JAVA_HOME, and the release, such as 17 or 21."""
 
     home: Path
     version: int

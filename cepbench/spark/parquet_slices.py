@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
-from cepbench.arguments import kind_of, text
+from cepbench.arguments import kind_of
 from cepbench.engines.runs.slices import Batch, Reader, Slice, Slicer, part_of
 from cepbench.errors import DatasetError, StreamError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.balance import Slices
-from cepbench.spark.frames import Columns
+from cepbench.spark.frames import Columns, SlicedEvents
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -38,49 +38,20 @@ _POSITION = " position"
 
 
 @dataclass(frozen=True)
-class ParquetSlices:
-    """Parquet files of events, and which columns are read.
+class ParquetSlices(SlicedEvents):
+    """Parquet files of events below a path.
 
     Attributes
     ----------
-    path : Path
-    columns : Columns
-    id : str or None
-        A column that is reported of events, and orders those of one time.
-    types : list of str or None
-        Those of the events that are read; None for all.
-    numbered : bool
-        Whether events are reported by their positions in the whole stream.
     read, ordered, sampled : int
         Rows read at a time, at most about; rows put in order at a time; rows of a sample, about.
     """
 
-    path: Path
-    columns: Columns
-    id: str | None
-    types: list[str] | None = None
-    numbered: bool = False
     read: int = READ
     ordered: int = 200_000
     sampled: int = 4_000_000
 
     where = "files"
-
-    @classmethod
-    def of(
-        cls, path: Path, time: str, type: str, attributes: tuple[str, ...], id: str | None
-    ) -> Self:
-        """The files below a path, which have these columns.
-
-        Raises
-        ------
-        DatasetError
-            If they cannot be read as Parquet.
-        StreamError
-            If they have no such column.
-        """
-        names = _opened(path, text(type, "type", StreamError)).schema.names
-        return cls(path, Columns.of(names, time, type, attributes, id), id)
 
     @property
     def spark(self) -> SparkSession:
@@ -92,7 +63,7 @@ class ParquetSlices:
         return self.dataset().schema
 
     def dataset(self) -> ds.Dataset:
-        return _opened(self.path, self.columns.type)
+        return opened_parquet(self.source, self.columns.type)
 
     def hierarchy(self) -> ConceptHierarchy | None:
         """The concepts above the types that the files state."""
@@ -101,9 +72,9 @@ class ParquetSlices:
     @cached_property
     def tie_breaker(self) -> str | None:
         """The column that orders events of one time; None where they are in the order of rows."""
-        if self.id is None and read_declaration(self.path) is not None:
+        if self.columns.id is None and read_declaration(self.source) is not None:
             return SEQUENCE if SEQUENCE in self.schema.names else None
-        return self.id
+        return self.columns.id
 
     @cached_property
     def groups(self) -> RowGroups:
@@ -147,14 +118,9 @@ class ParquetSlices:
     def sampled_by_type(
         self, types: Sequence[str] | None, most: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-        """Times and types of some events, and the number of all of each type.
+        """Times and types of some events, about ``most`` of each type, and the numbers of all.
 
-        Parameters
-        ----------
-        types : sequence of str or None
-            Events of others are of the type "", as all are if it is None.
-        most : int
-            Of each type, about.
+        Events of other types are of the type "", as all are if ``types`` is None.
         """
         stream, times_as_many = self.sample()
         rows = {name: stream.rows_of(name) for name in types or ()}
@@ -215,7 +181,7 @@ class ParquetSlices:
         """Columns of events of the types in some row groups, from one tick on and before another."""
         rows = self._rows(groups.dataset.schema, types, start, stop)
         names = list(dict.fromkeys(names))
-        with _as_parquet(self.path):
+        with _as_parquet(self.source):
             # A task has one core.
             return groups.dataset_of(some).to_table(names, rows, use_threads=False)
 
@@ -223,7 +189,7 @@ class ParquetSlices:
         self, schema: pa.Schema, types: list[str] | None, start: int | None, stop: int | None
     ) -> ds.Expression | None:
         bounds = (None if its is None else self._bound(schema, its) for its in (start, stop))
-        with _as_parquet(self.path):
+        with _as_parquet(self.source):
             return rows_of(schema, self.columns.type, self.columns.time, types, *bounds)
 
     def divided(
@@ -249,8 +215,8 @@ class ParquetSlices:
         begin, end = self.extent
         first = begin if first is None else max(begin, first)
         last = end if last is None else min(end, last)
-        names = [*self.columns.names, *self.order, *filter(None, [self.id, slicer.key])]
-        order, reported = self.order, self.id
+        names = [*self.columns.names, *self.order, *filter(None, [self.columns.id, slicer.key])]
+        order, reported = self.order, self.columns.id
         groups = self.groups
         if self.numbered:
             groups = self.all_groups
@@ -332,7 +298,14 @@ def _as_parquet(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _opened(path: Path, type: str) -> ds.Dataset:
+def opened_parquet(path: Path, type: str) -> ds.Dataset:
+    """The files below a path.
+
+    Raises
+    ------
+    DatasetError
+        If they cannot be read as Parquet.
+    """
     with _as_parquet(path):
         return open_parquet(path, type)
 
@@ -358,14 +331,10 @@ class RowGroups:
 
     Attributes
     ----------
-    dataset : Dataset
     file, number : ndarray of int64, shape (groups,)
         Which fragment of the dataset, and which of its row groups.
-    first, last : ndarray of int64, shape (groups,)
-        In ticks.
-    begin : ndarray of int64, shape (groups,)
-        How many rows of the dataset are before.
-    rows : ndarray of int64, shape (groups,)
+    first, last, begin, rows : ndarray of int64, shape (groups,)
+        Times in ticks; how many rows of the dataset are before, and in the group.
     """
 
     dataset: ds.Dataset

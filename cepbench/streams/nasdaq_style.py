@@ -148,7 +148,8 @@ class NasdaqStyle(GeneratedStream):
     @property
     def unusual(self) -> dict[str, float]:
         """Parameters other than identifiers, days, seed and first day that are not the defaults."""
-        names = "least_rate most_rate segment_minutes drift intraday bursts shocks".split()
+        rates, shapes = ("least_rate", "most_rate"), ("drift", "intraday", "bursts", "shocks")
+        names = (*rates, "segment_minutes", *shapes)
         values = {name: getattr(self, name) for name in names}
         return {name: v for name, v in values.items() if v != getattr(NasdaqStyle, name)}
 

@@ -231,7 +231,9 @@ class Dataset:
             for name, kind in stored.items()
             if name != SEQUENCE
         }
-        return [declared.get(name, ColumnDeclaration(name, kind)) for name, kind in plain.items()]
+        return [
+            declared.get(name, ColumnDeclaration(name, kind, "")) for name, kind in plain.items()
+        ]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
         if isinstance(types, Pattern):

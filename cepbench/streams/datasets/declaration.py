@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class ColumnDeclaration:
 
     name: str
     type: str
-    meaning: str = ""
+    meaning: str
     unit: str = ""
 
 
@@ -112,11 +112,6 @@ class Entry:
         return self.home / DATA / check_name(name)
 
 
-_TEXTS = ("title", "kind", "summary", "source", "licence", "default")
-_OF_COLUMN = ("type", "unit", "meaning")
-_OF_VARIANT = ("about", "path", "made", "events", "sha256", "parameters")
-
-
 def read_entry(folder: Path, home: Path | None = None) -> Entry:
     """Read the declaration in a folder of the catalogue.
 
@@ -134,10 +129,10 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
     file = folder / FILE
     home = home or folder
     content = read_toml(file)
-    check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
+    check_keys(file, "", {"columns": {}, "variants": {}, **content}, Entry, "folder", "home")
     columns = []
     for name, column in content.get("columns", {}).items():
-        check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
+        check_keys(file, f"columns.{name}.", column, ColumnDeclaration)
         columns.append(ColumnDeclaration(name, **column))
     variants = {}
     for name, variant in content.get("variants", {}).items():
@@ -146,7 +141,7 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
         except DatasetError as error:
             raise DatasetError(f"{file}: variants: {error}") from None
         place = f"variants.{name}."
-        check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
+        check_keys(file, place, variant, Variant)
         if variant["made"] not in MADE:
             raise DatasetError(
                 f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
@@ -207,21 +202,23 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names) or 'none'}{did_you_mean(name, names, cutoff=0.5)}"
 
 
-def check_keys(
-    file: Path, place: str, found: Any, known: tuple[str, ...], needed: tuple[str, ...]
-) -> None:
-    """Check the keys of a table of a TOML file.
+def check_keys(file: Path, place: str, found: Any, kind: type, *ours: str) -> None:
+    """Check that the keys of a table of a TOML file are the fields of a dataclass.
+
+    Its ``name`` and those of ``ours`` are not read from the file.
 
     Raises
     ------
     DatasetError
         If it is not a table, lacks a key, or has an unknown one; the nearest is suggested.
     """
+    its = [each for each in fields(kind) if each.name not in ("name", *ours)]
+    known = [each.name for each in its]
     if not isinstance(found, dict):
         raise DatasetError(f"{file}: {place.rstrip('.')} must be a table of {', '.join(known)}")
     for name in found:
         if name not in known:
             raise DatasetError(f"{file} has an unknown key {place}{name}; {nearest(name, known)}")
-    for name in needed:
-        if name not in found:
-            raise DatasetError(f"{file} lacks the key {place}{name}")
+    for each in its:
+        if each.name not in found and each.default is each.default_factory is MISSING:
+            raise DatasetError(f"{file} lacks the key {place}{each.name}")

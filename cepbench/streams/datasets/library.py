@@ -133,8 +133,7 @@ def read_library(folder: Path, name: str) -> PatternLibrary:
         return PatternLibrary(name)
     entries = []
     for pattern, content in read_toml(file).items():
-        known = ("text", "shows", "source", "dialect", "within")
-        check_keys(file, f"{pattern}.", content, known, ("text", "shows"))
+        check_keys(file, f"{pattern}.", content, PatternEntry)
         entry = PatternEntry(pattern, **{**content, "text": content["text"].strip()})
         try:
             _ = entry.pattern

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -23,33 +26,46 @@ from cepbench.streams.synthetic import GeneratedStream
 _SHORT_SECONDS = 2.0
 
 
-def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
-    """The data set of :func:`cepbench.spark.generate.generate_stream`, in a plain loop.
+def in_a_loop(write: Callable[[Any], Any], files: Sequence[Any]) -> list[Any]:
+    """Write one file after the other, with a progress bar."""
+    bar = tqdm(files, desc="generate", unit=" files", delay=_SHORT_SECONDS)
+    return [write(file) for file in bar]
+
+
+def make_stream(
+    path: str | Path,
+    stream: GeneratedStream,
+    job: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = in_a_loop,
+) -> Declaration:
+    """A synthetic stream as a data set of Parquet files.
 
     Parameters
     ----------
     path : path
+        Folder of the data set.
     stream : GeneratedStream
+        One of the streams in :data:`cepbench.streams.generated.GENERATED`.
+    job : callable
+        (function, items) → the function's values, such as :func:`cepbench.spark.jobs.run_job`.
 
     Returns
     -------
     Declaration
+        With the number of events of each type. A complete data set with the same parameters is
+        kept; an incomplete one is generated again.
 
     Raises
     ------
     DatasetError
         If the folder has other content, or another process writes there.
     """
-    target = user_path(path)
+    path = user_path(path).resolve()
     kind, parameters = stream.kind, stream.parameters
-    with unfinished_dataset(target, kind=kind, parameters=parameters) as declaration:
+    with unfinished_dataset(path, kind=kind, parameters=parameters) as declaration:
         if declaration is None:
-            files = tqdm(
-                stream.files().items(), desc="generate", unit=" files", delay=_SHORT_SECONDS
-            )
-            written = [write_file(stream, target, file) for file in files]
+            written = job(partial(write_file, stream, path), list(stream.files().items()))
             declaration = declaration_of(stream, written)
-            finish_dataset(target, declaration)
+            finish_dataset(path, declaration)
     return declaration
 
 
