@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import Declaration
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.synthetic import GeneratedStream
 
 
@@ -21,7 +21,7 @@ def generate_stream(
     partitions: int | None = None,
     progress: bool = True,
 ) -> Declaration:
-    """The data set of :func:`cepbench.streams.datasets.making.make_stream`, by Spark tasks.
+    """The data set of :func:`cepbench.streams.generated.make_stream`, by Spark tasks.
 
     All workers share the file system of the path. For ``partitions`` and ``progress`` see
     :func:`cepbench.spark.jobs.run_job`; the events do not depend on them.

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tqdm import tqdm
 
 from cepbench.arguments import choice
 from cepbench.errors import DatasetError, did_you_mean
+from cepbench.files import locked, user_path
 from cepbench.streams.company_trades import CompanyTrades
-from cepbench.streams.dataset_folder import Declaration, type_column
+from cepbench.streams.dataset_folder import (
+    DECLARATION,
+    Declaration,
+    finish_dataset,
+    type_column,
+    unfinished_dataset,
+    writing,
+)
 from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
@@ -73,17 +84,66 @@ def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     return GENERATED[kind](**parameters)
 
 
-def write_file(
-    stream: GeneratedStream, path: Path, file: tuple[str, tuple[Any, ...]]
-) -> tuple[dict[str, int], pa.Schema]:
-    """Write one file, an item of :meth:`GeneratedStream.files`.
+#: Delay before a progress bar appears.
+_SHORT_SECONDS = 2.0
+
+
+def in_a_loop(write: Callable[[Any], Any], files: Sequence[Any]) -> list[Any]:
+    """Write one file after the other, with a progress bar."""
+    bar = tqdm(files, desc="generate", unit=" files", delay=_SHORT_SECONDS)
+    return [write(file) for file in bar]
+
+
+def make_stream(
+    path: str | Path,
+    stream: GeneratedStream,
+    job: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = in_a_loop,
+) -> Declaration:
+    """A synthetic stream as a data set of Parquet files.
+
+    Parameters
+    ----------
+    path : path
+        Folder of the data set.
+    stream : GeneratedStream
+        One of the streams in :data:`GENERATED`.
+    job : callable
+        (function, items) → the function's values, such as :func:`cepbench.spark.jobs.run_job`.
 
     Returns
     -------
-    counts : dict of str to int
-        Events of every type of the stream, also of those without an event in the file.
-    schema : pyarrow.Schema
+    Declaration
+        With the number of events of each type. A complete data set with the same parameters is
+        kept; an incomplete one is generated again.
+
+    Raises
+    ------
+    DatasetError
+        If the folder has other content, or another process writes there.
     """
+    path = user_path(path).resolve()
+    kind, parameters = stream.kind, stream.parameters
+    with unfinished_dataset(path, kind=kind, parameters=parameters) as declaration:
+        if declaration is None:
+            written = job(partial(_write_file, stream, path), list(stream.files().items()))
+            every, schemas = zip(*written, strict=True)
+            counts = {name: sum(counts[name] for counts in every) for name in every[0]}
+            declaration = Declaration(
+                kind=kind,
+                parameters=parameters,
+                events=sum(counts.values()),
+                counts=counts,
+                columns={field.name: str(field.type) for field in schemas[0]},
+                notes=stream.notes,
+            )
+            finish_dataset(path, declaration)
+    return declaration
+
+
+def _write_file(
+    stream: GeneratedStream, path: Path, file: tuple[str, tuple[Any, ...]]
+) -> tuple[dict[str, int], pa.Schema]:
+    """Write an item of :meth:`GeneratedStream.files`; its events of all types, and its columns."""
     name, part = file
     table = stream.table(*part)
     write_table(table, path / name)
@@ -92,17 +152,33 @@ def write_file(
     return dict(zip(types.dictionary.to_pylist(), counts.tolist(), strict=True)), table.schema
 
 
-def declaration_of(
-    stream: GeneratedStream, written: Iterable[tuple[Mapping[str, int], pa.Schema]]
-) -> Declaration:
-    """The declaration of the data set, from what :func:`write_file` returned for its files."""
-    every, schemas = zip(*written, strict=True)
-    counts = {name: sum(counts[name] for counts in every) for name in every[0]}
-    return Declaration(
-        kind=stream.kind,
-        parameters=stream.parameters,
-        events=sum(counts.values()),
-        counts=counts,
-        columns={field.name: str(field.type) for field in schemas[0]},
-        notes=stream.notes,
-    )
+def make_in_one_step(path: Path, stream: GeneratedStream) -> None:
+    """Make a data set atomically: in a temporary folder, which is renamed when complete.
+
+    Of two processes that need it at the same time, one makes it and the other waits.
+
+    Raises
+    ------
+    DatasetError
+        If the folder cannot be written, or a job of Spark writes there.
+    """
+    beside = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_name(f".{path.name}.lock")):
+            if (path / DECLARATION).exists():
+                return
+            # Left by a process that was killed, since this one has the lock.
+            shutil.rmtree(beside, ignore_errors=True)
+            try:
+                make_stream(beside, stream)
+                with writing(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                    beside.rename(path)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise DatasetError(
+            f"{path} cannot be written: {error}; set CEPBENCH_DATASETS to a folder with a writable "
+            "copy of the catalogue"
+        ) from error

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
-import functools
-import operator
 import os
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
+from cepbench.arguments import kind_of, text, texts
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration, type_column
-from cepbench.streams.moments import nanoseconds
 from cepbench.streams.parquet_files import hierarchy_of_schema
-from cepbench.streams.parquet_layout import leaf_of, open_parquet
-from cepbench.streams.whole_positions import arrival_order, whole_positions
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+from cepbench.streams.parquet_layout import open_parquet
+from cepbench.streams.row_groups import (
+    arrival_order,
+    row_groups,
+    rows_of,
+    with_row_groups_of,
+)
 
 
 def columns_of_parquet(
@@ -126,11 +125,11 @@ def columns_of_parquet(
     if wanted_rows is not None:
         places = None
         if positions:
-            keys = [time, SEQUENCE] if ordered else []
-            places = whole_positions(dataset, wanted_rows, type=type, time=time, keys=keys)
-            places = (
-                places[stream.positions] if isinstance(stream.positions, np.ndarray) else places
-            )
+            tie_breaker = SEQUENCE if ordered else None
+            groups = row_groups(dataset, type, time)
+            places = groups.positions(stream.timestamps, keep, tie_breaker)
+            if isinstance(stream.positions, np.ndarray):
+                places = places[stream.positions]
         stream = stream._replace(positions=places)
     stream = stream._replace(hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)
@@ -154,80 +153,6 @@ def read_rows(
     if types is not None:
         dataset = with_row_groups_of(dataset, type, types, rows)
     return dataset.to_table(columns=columns, filter=rows)
-
-
-def with_row_groups_of(
-    dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
-) -> ds.Dataset:
-    """The dataset without the row groups that have none of the types.
-
-    Arrow prunes by plain columns but not by dictionary columns, as which types are read. The events
-    of a pattern in a year are in about one of seventy row groups.
-    """
-    ordered = sorted(types)
-    pieces = []
-    for fragment in dataset.get_fragments(filter=rows):
-        metadata = fragment.metadata
-        column = leaf_of(metadata, type)
-        numbers = []
-        for number in range(metadata.num_row_groups):
-            seen = None if column is None else metadata.row_group(number).column(column).statistics
-            if seen is not None and seen.has_min_max and isinstance(seen.min, str):
-                at = bisect.bisect_left(ordered, seen.min)
-                if at == len(ordered) or ordered[at] > seen.max:
-                    continue
-            numbers.append(number)
-        if numbers:
-            pieces.append(fragment.subset(row_group_ids=numbers))
-    return ds.FileSystemDataset(pieces, dataset.schema, dataset.format, dataset.filesystem)
-
-
-def rows_of(
-    schema: pa.Schema,
-    type: str,
-    time: str,
-    types: list[str] | None,
-    start: datetime | int | None,
-    end: datetime | int | None,
-) -> ds.Expression | None:
-    """The rows of some types with ``start <= time < end``; None for all."""
-    parts: list[ds.Expression] = []
-    if types is not None:
-        kind = schema.field(type).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_integer(kind):
-            types = [name for name in types if _is_written(name, kind)]
-        parts.append(ds.field(type).isin(pa.array(types, pa.string()).cast(kind)))
-    moment = schema.field(time).type
-    if start is not None:
-        parts.append(ds.field(time) >= _bound(start, moment, time))
-    if end is not None:
-        parts.append(ds.field(time) < _bound(end, moment, time))
-    return functools.reduce(operator.and_, parts) if parts else None
-
-
-def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
-    """The first instant at or after ``moment`` that a column of this type can represent."""
-    try:
-        if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
-            unit = _NANOSECONDS[kind.unit]
-            return pa.scalar(-(-nanoseconds(moment) // unit), pa.int64()).cast(kind)
-        if pa.types.is_integer(kind):
-            return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
-    except (StreamError, ValueError, OverflowError):
-        pass  # not a datetime, or out of pandas' range
-    raise StreamError(
-        f"start and end are datetimes for a datetime column and integers for an integer one; "
-        f"{time!r} has type {kind}, but got {shown(moment)}"
-    )
-
-
-def _is_written(name: str, kind: pa.DataType) -> bool:
-    """Whether a type of events is that of an integer of this kind: 07 and 300 of 8 bits have none."""
-    try:
-        return str(pa.scalar(int(name), kind)) == name
-    except (ValueError, OverflowError):
-        return False
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:

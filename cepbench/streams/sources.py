@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -393,3 +394,39 @@ def lobster_day(file: str | Path) -> date:
             "of day only"
         ) from None
     return day
+
+
+@lru_cache(maxsize=8)
+def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
+    """The events of a small file of a kind in :data:`FORMATS`, and its malformed rows.
+
+    The events have the columns and the order of :mod:`cepbench.spark.ingest`, which is for large
+    files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read.
+    """
+    form = FORMATS[kind]
+    day = lobster_day(file) if form is LOBSTER else None
+    pieces = list(read_rows(file, form, day=day))
+    empty = form.schema.empty_table()
+    events = pa.concat_tables([empty, *(piece.events for piece in pieces)]).drop_columns(["row"])
+    events = events.append_column("difference", _differences(events))
+    bad = pd.concat([piece.bad.to_pandas() for piece in pieces], ignore_index=True)
+    bad.insert(0, "file", file.name)
+    return events, bad
+
+
+def _differences(events: pa.Table) -> pa.Array:
+    """Each price minus the previous one of the same symbol; missing for the first."""
+    prices = events.column("price").to_numpy()
+    symbols = events.column("symbol").to_pandas().to_numpy()
+    order = np.argsort(pd.factorize(symbols)[0], kind="stable")
+    before = np.append(np.nan, prices[order])[:-1]
+    steps = decimal_differences(prices[order], before)
+    steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
+    found = np.empty(len(prices))
+    found[order] = steps
+    return pa.array(found, from_pandas=True)

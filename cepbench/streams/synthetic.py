@@ -30,7 +30,7 @@ class GeneratedStream:
     """A synthetic stream; a frozen dataclass of its parameters, checked on construction.
 
     Equal parameters give equal events, whoever writes which file: a loop or Spark tasks
-    (:func:`cepbench.streams.datasets.making.make_stream`).
+    (:func:`cepbench.streams.generated.make_stream`).
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from cepbench.presentation.commands.app import app
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import read_declaration
-from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import Evacuation
+from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker

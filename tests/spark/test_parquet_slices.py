@@ -19,7 +19,8 @@ from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.runs.slices import Slice
 from cepbench.errors import StreamError
 from cepbench.spark.frames import Columns
-from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
+from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.streams.row_groups import RowGroups, row_groups
 
 COLUMNS = Columns("at", "symbol", ("lot",))
 
@@ -121,7 +122,7 @@ def test_equal_keys_are_of_one_part_whatever_the_files_have(
 
 def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
     zeros = np.zeros(len(rows), np.int64)
-    return RowGroups(None, zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]
+    return RowGroups(None, "", "", zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]
 
 
 def test_steps_end_where_no_row_group_is_read_twice() -> None:
@@ -156,11 +157,11 @@ def test_times_that_a_footer_does_not_state_are_read(tmp_path: Path, stated: boo
     nested = pa.array([{"at": 9}] * 3)
     table = pa.table({"nested": nested, "at": whens, "symbol": list("ABC")})
     pq.write_table(table, path, row_group_size=2, write_statistics=stated)
-    found = row_groups(ParquetSlices(path, COLUMNS).dataset(), "at")
+    found = row_groups(ParquetSlices(path, COLUMNS).dataset(), "symbol", "at")
     assert found.first.tolist() == [3, 2]
     assert found.last.tolist() == [1700000000000000001, 2]
     assert found.begin.tolist() == [0, 2]
     missing = pa.table({"at": [1, None], "symbol": ["A", "B"]})
     pq.write_table(missing, path, write_statistics=stated)
     with pytest.raises(StreamError, match="no timestamp in column 'at'"):
-        row_groups(ParquetSlices(path, COLUMNS).dataset(), "at")
+        row_groups(ParquetSlices(path, COLUMNS).dataset(), "symbol", "at")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.streams.company_trades import COMPANIES, CompanyTrades
-from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import HIERARCHY, ROUTES, Evacuation
+from cepbench.streams.generated import make_stream
 
 RATES = st.dictionaries(st.sampled_from(COMPANIES), st.sampled_from([0.01, 0.5, 3, 10.0]))
 

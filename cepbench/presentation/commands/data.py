@@ -246,8 +246,7 @@ def stats(
 
 def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | None) -> None:
     from cepbench.streams.dataset_folder import DECLARATION, begin_dataset
-    from cepbench.streams.datasets.making import make_in_one_step
-    from cepbench.streams.generated import GENERATED, stream_of
+    from cepbench.streams.generated import GENERATED, make_in_one_step, stream_of
 
     required = GENERATED[entry.kind].required
     if not parameters.keys() >= {*required}:

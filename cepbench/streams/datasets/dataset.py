@@ -20,9 +20,9 @@ from cepbench.patterns.model import Pattern
 from cepbench.streams.dataset_folder import QUARANTINE, SEQUENCE, Declaration, type_column
 from cepbench.streams.datasets.declaration import ColumnDeclaration, Entry, Variant
 from cepbench.streams.datasets.library import PatternLibrary, read_library
-from cepbench.streams.datasets.source_files import read_source
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_below, open_parquet
+from cepbench.streams.sources import read_source
 
 if TYPE_CHECKING:
     import pandas as pd

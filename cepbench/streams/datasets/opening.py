@@ -36,8 +36,7 @@ from cepbench.streams.datasets.declaration import (
     nearest,
     quoted,
 )
-from cepbench.streams.datasets.making import make_in_one_step
-from cepbench.streams.generated import GENERATED, stream_of
+from cepbench.streams.generated import GENERATED, make_in_one_step, stream_of
 
 if TYPE_CHECKING:
     import pandas as pd
