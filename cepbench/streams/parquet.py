@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from cepbench.arguments import kind_of, text, texts
 from cepbench.errors import DatasetError, StreamError, did_you_mean
@@ -103,11 +102,12 @@ def columns_of_parquet(
             raise StreamError(f"{path} states another concept hierarchy; leave out the given one")
         hierarchy = hierarchy or stated
         if keep is not None and hierarchy is not None:
-            keep = _with_those_below(keep, hierarchy)
+            below = [hierarchy.below(name) if name in hierarchy else (name,) for name in keep]
+            keep = list(dict.fromkeys(name for names in below for name in names))
         wanted = keep
         if declaration is not None and type == own:
             wanted = list(declaration.counts) if keep is None else keep
-            _refuse_unknown(wanted, declaration.counts, hierarchy, path)
+            refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
         hidden = {type, time, SEQUENCE} if ordered else {type, time}
         names = [name for name in dataset.schema.names if name not in hidden]
@@ -116,7 +116,10 @@ def columns_of_parquet(
         missing = [name for name in columns if name not in dataset.schema.names]
         check_columns(missing, [n for n in dataset.schema.names if n not in hidden], f"{path}: ")
         wanted_rows = rows_of(dataset.schema, type, time, keep, start, end)
-        table = read_rows(dataset, columns, wanted_rows, type=type, types=keep)
+        pruned = dataset
+        if keep is not None:
+            pruned = with_row_groups_of(dataset, type, keep, wanted_rows)
+        table = pruned.to_table(columns=columns, filter=wanted_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
@@ -135,26 +138,6 @@ def columns_of_parquet(
     return stream if wanted is None else _with_type_names(stream, wanted)
 
 
-def _with_those_below(types: list[str], hierarchy: ConceptHierarchy) -> list[str]:
-    """Types, and those below the concepts among them, each once."""
-    below = [hierarchy.below(name) if name in hierarchy else (name,) for name in types]
-    return list(dict.fromkeys(name for names in below for name in names))
-
-
-def read_rows(
-    dataset: ds.Dataset,
-    columns: list[str],
-    rows: ds.Expression | None,
-    *,
-    type: str,
-    types: list[str] | None,
-) -> pa.Table:
-    """Columns of the selected rows, all of which are of these types if there are any."""
-    if types is not None:
-        dataset = with_row_groups_of(dataset, type, types, rows)
-    return dataset.to_table(columns=columns, filter=rows)
-
-
 def _in_order(table: pa.Table, time: str) -> pa.Table:
     """The rows ordered by time, then sequence, which is dropped."""
     order = arrival_order(table, [time, SEQUENCE])
@@ -168,9 +151,10 @@ def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
     return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
-def _refuse_unknown(
-    types: list[str], known: Iterable[str], hierarchy: ConceptHierarchy | None, path: Any
+def refuse_unknown(
+    types: Iterable[str], known: Iterable[str], hierarchy: ConceptHierarchy | None, path: Any
 ) -> None:
+    """Raise a DatasetError for a type that a data set does not have, with the nearest one."""
     names = list(known)
     missing = sorted(set(types).difference(names, hierarchy.names if hierarchy else ()))
     if missing:
