@@ -14,13 +14,7 @@ from cepbench.patterns.concepts import ConceptHierarchy
 
 @dataclass(frozen=True, slots=True)
 class CodedStrings:
-    """A text column as codes into a table of values; code -1 is a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n,)
-    values : tuple of str
-    """
+    """A text column as codes, int32, into a table of values; code -1 is a missing value."""
 
     codes: np.ndarray
     values: tuple[str, ...]
@@ -39,12 +33,7 @@ class CodedStrings:
 
 @dataclass(frozen=True, slots=True)
 class Booleans:
-    """A boolean column: code 0 is false, 1 true, -1 a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int8, shape (n,)
-    """
+    """A boolean column as codes, int8: 0 is false, 1 true, -1 a missing value."""
 
     codes: np.ndarray
     values: ClassVar[tuple[bool, ...]] = (False, True)
@@ -65,14 +54,8 @@ class Booleans:
 class Decimals:
     """A column of decimals of at most 15 significant digits, each as the float nearest to it.
 
-    Such decimals are equal, and in order, exactly where their floats are.
-
-    Attributes
-    ----------
-    numbers : ndarray of float64, shape (n,)
-        NaN where missing.
-    scale : int
-        No value has more digits after the point; 1 or more.
+    Such decimals are equal, and in order, exactly where their floats are, which are NaN where missing.
+    No value has more digits after the point than the scale, which is 1 or more.
     """
 
     numbers: np.ndarray

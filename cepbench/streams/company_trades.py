@@ -67,8 +67,6 @@ class CompanyTrades(GeneratedStream):
 
     Parameters
     ----------
-    events : int
-    seed : int
     rates : mapping of str to float
         Factors of the companies' rates; others have 1, which is 1000 trades a second of all companies
         together. A higher rate of one shortens the distance between trades and leaves the others' rates.

@@ -59,7 +59,6 @@ class Declaration:
         Its origin, such as ``nasdaq-style``.
     parameters : mapping
         Parameters of its generation; equal kind and parameters give equal events.
-    events : int
     counts : mapping of str to int
         Events of each type.
     columns : mapping of str to str

@@ -59,11 +59,6 @@ _OF_PERSONS, _OF_READINGS = range(2)
 class Evacuation(GeneratedStream):
     """The readings of some persons.
 
-    Parameters
-    ----------
-    persons : int
-    seed : int
-
     Examples
     --------
     >>> Evacuation(2).table(0, 2).column_names

@@ -114,15 +114,7 @@ class EventStream:
         return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
 
     def with_rows(self, rows: Any, positions: range | np.ndarray | None = None) -> EventStream:
-        """The events of some rows, unchecked.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int64
-            In the order of time.
-        positions : range or ndarray of int64, optional
-            Those of the selected events.
-        """
+        """The events of some rows in the order of time, unchecked, and their positions."""
         return EventStream(
             self.type_codes[rows],
             self.type_names,

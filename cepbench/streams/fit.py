@@ -175,15 +175,8 @@ def report_types(
 ) -> None:
     """Report the types of patterns that are missing, see :func:`check_types`.
 
-    Parameters
-    ----------
-    patterns : iterable of Pattern
-    present : iterable of str
-        The types that events have.
-    where : str
-        What has these events, for the message.
-    declared : iterable of str
-        The names of a concept hierarchy; empty without one.
+    ``where`` events have the types that are present, for the message; ``declared`` are the names of a
+    concept hierarchy, empty without one.
     """
     types, concepts = [*present], [*declared]
     known = {*types, *concepts}

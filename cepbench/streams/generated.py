@@ -99,22 +99,10 @@ def make_stream(
     stream: GeneratedStream,
     job: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = in_a_loop,
 ) -> Declaration:
-    """A synthetic stream as a data set of Parquet files.
+    """A synthetic stream as a data set of Parquet files in a folder.
 
-    Parameters
-    ----------
-    path : path
-        Folder of the data set.
-    stream : GeneratedStream
-        One of the streams in :data:`GENERATED`.
-    job : callable
-        (function, items) → the function's values, such as :func:`cepbench.spark.jobs.run_job`.
-
-    Returns
-    -------
-    Declaration
-        With the number of events of each type. A complete data set with the same parameters is
-        kept; an incomplete one is generated again.
+    A complete data set with the same parameters is kept; an incomplete one is generated again. The job,
+    such as :func:`cepbench.spark.jobs.run_job`, maps a function to items.
 
     Raises
     ------

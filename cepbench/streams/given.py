@@ -17,13 +17,7 @@ class Frame(Protocol):
 
 
 def stream_from(given: Any, name: str = "stream") -> EventStream:
-    """The stream of an argument.
-
-    Parameters
-    ----------
-    given : object
-    name : str
-        Name of the argument, for the message.
+    """The stream of an argument of this name.
 
     Raises
     ------
@@ -40,12 +34,7 @@ def stream_from(given: Any, name: str = "stream") -> EventStream:
 def events_from(given: Any, type: str | None, time: str | None) -> EventStream:
     """The stream of an argument that may be a :class:`Frame` whose columns the call names.
 
-    Parameters
-    ----------
-    given : EventStream or Frame
-    type, time : str or None
-        The frame's columns of event types and times, see :meth:`EventStream.from_pandas`; None beside a
-        stream.
+    They are those of event types and times, see :meth:`EventStream.from_pandas`; None beside a stream.
 
     Raises
     ------

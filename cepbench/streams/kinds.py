@@ -65,13 +65,7 @@ class KnownKinds:
         )
 
     def after(self, batch: EventStream, position: int) -> KnownKinds:
-        """The kinds after another batch; these do not change.
-
-        Parameters
-        ----------
-        batch : EventStream
-        position : int
-            Of its first event.
+        """The kinds after another batch, from this position on; these do not change.
 
         Raises
         ------
@@ -104,10 +98,6 @@ class ComparedIntegers:
 
     Those of an item that is also compared with constants are left to the engines, which do not read
     the events that this excludes.
-
-    Parameters
-    ----------
-    patterns : iterable of Pattern
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:

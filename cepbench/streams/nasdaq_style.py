@@ -102,7 +102,6 @@ class NasdaqStyle(GeneratedStream):
         Number of identifiers; 2100 in the paper.
     days : int
         Number of trading days (weekdays); a year has 252.
-    seed : int
     first_day : date
         The stream begins on the first trading day on or after it.
     least_rate, most_rate : float
@@ -248,13 +247,7 @@ class NasdaqStyle(GeneratedStream):
         return float(self.rates[identifiers].sum() * WINDOWS_PER_DAY * days)
 
     def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
-        """The events of some identifiers on the trading days from ``first`` to before ``last``.
-
-        Parameters
-        ----------
-        identifiers : ndarray of int, shape (k,)
-        first, last : int
-            Trading days, counted from 0.
+        """The events of some identifiers on the trading days from ``first`` to before ``last``, from 0.
 
         Returns
         -------

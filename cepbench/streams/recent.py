@@ -22,16 +22,8 @@ from cepbench.streams.event_stream import EventStream
 class RecentEvents(Stateful):
     """The events of the last batch and of some time before it, with some of their attributes.
 
-    Parameters
-    ----------
-    attributes : collection of str
-        Those to keep.
-    span : int
-        For how long events are kept, in ticks of their timestamps.
-    first : int
-        The position of the first event to come.
-    least : int
-        How many events are kept even if they are older.
+    Those of a span in ticks are kept, and the ``least`` last ones even if they are older; ``first`` is
+    the position of the first event to come.
     """
 
     SAVED = ("first", "_kept")

@@ -35,13 +35,8 @@ _LINES, _FITTING = 1000, 0.9
 class Rows:
     """Some consecutive rows of a file, parsed.
 
-    Attributes
-    ----------
-    events : pyarrow.Table
-        The good rows: ``symbol``, ``ts`` (timestamp), the format's columns, ``price``, and
-        ``row``, the row number in the file, from 1.
-    bad : pyarrow.Table
-        The malformed rows: ``row``, ``text``, ``reason``.
+    The good ones are events: ``symbol``, ``ts`` (timestamp), the format's columns, ``price``, and
+    ``row``, the row number in the file, from 1. The bad ones have ``row``, ``text``, ``reason``.
     """
 
     events: pa.Table
@@ -111,7 +106,6 @@ class SourceFormat:
 
     Attributes
     ----------
-    kind : str
     extra : tuple of (str, pyarrow.DataType)
         Columns other than symbol, time and price.
     read : callable
@@ -138,15 +132,8 @@ def read_rows(
 ) -> Iterator[Rows]:
     """The rows of a file, plain or gzip-compressed, in batches.
 
-    Parameters
-    ----------
-    file : path
-    form : SourceFormat
-    day : date, optional
-        For formats whose rows have a time of day only.
-    sort : bool
-        Whether rows may be in any order; otherwise a row earlier than a preceding good row is
-        rejected.
+    The day is for formats whose rows have a time of day only. Unless ``sort`` is true, a row earlier
+    than a preceding good row is rejected.
 
     Raises
     ------
@@ -175,14 +162,7 @@ def read_rows(
 def decimal_differences(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
     """The floats nearest to differences of decimals: 33.59 - 33.58 is 0.01, as in a pattern.
 
-    Parameters
-    ----------
-    later, earlier : ndarray of float64, shape (n,)
-        Decimals as the floats nearest to them.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
+    The decimals are given as the floats nearest to them.
     """
     found = np.full(len(later), np.nan)
     pairs = np.stack((later, earlier))

@@ -92,8 +92,6 @@ class StockRates(GeneratedStream):
 
     Parameters
     ----------
-    events : int
-    seed : int
     rates : mapping of str to float
         Relative rate of each name: a tick is of a name with the probability of its rate over the
         sum of all.

@@ -41,8 +41,6 @@ class StockTicker(GeneratedStream):
 
     Parameters
     ----------
-    events : int
-    seed : int
     p : float
         Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
         half of the other probability each. Prices are unbounded.

@@ -44,8 +44,6 @@ class TickerTrades(GeneratedStream):
 
     Parameters
     ----------
-    events : int
-    seed : int
     types : int
         Number of tickers, the first of :data:`TICKERS`; each trade is of one of them with equal
         probability.

@@ -48,14 +48,7 @@ _OF_COUNTS, _OF_RECORDS = range(2)
 
 @dataclass(frozen=True)
 class WebLog(GeneratedStream):
-    """The records of the first days of the month.
-
-    Parameters
-    ----------
-    days : int
-        29 are all.
-    seed : int
-    """
+    """The records of the first days of the month, of which 29 are all."""
 
     kind = "web-log"
     required = ("days",)

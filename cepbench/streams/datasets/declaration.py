@@ -40,7 +40,6 @@ class Variant:
 
     Attributes
     ----------
-    name, about : str
     path : Path
         A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source file.
     made : str
@@ -74,13 +73,10 @@ class Entry:
         The folder of its description, patterns and samples.
     home : Path
         The folder with its ``data``, generated or ingested: the same one if it is writable.
-    title, summary, source, licence : str
     kind : str
         The kind in the declarations of its folders of events, such as ``nasdaq-style``.
     default : str
         The variant that the bare name refers to.
-    columns : tuple of ColumnDeclaration
-    variants : dict of str to Variant
     """
 
     name: str
@@ -113,13 +109,7 @@ class Entry:
 
 
 def read_entry(folder: Path, home: Path | None = None) -> Entry:
-    """Read the declaration in a folder of the catalogue.
-
-    Parameters
-    ----------
-    folder : Path
-    home : Path, optional
-        Where its events are stored, if not there.
+    """Read the declaration in a folder of the catalogue; its events may have another ``home``.
 
     Raises
     ------

@@ -35,7 +35,6 @@ class PatternEntry:
 
     Attributes
     ----------
-    name : str
     text : str
         In the pattern language; see ``docs/language.md``.
     shows : str
