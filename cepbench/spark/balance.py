@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -212,10 +212,6 @@ def planned_slices(
     measured = {
         query: sampled_statistics(pattern, density, pieces) for query, pattern in queries.items()
     }
-    local = {
-        query: [] if its is None else list(_local_statistics(queries[query], density, its))
-        for query, its in measured.items()
-    }
     shown = given if given is not None and not isinstance(given, str) else None
     if shown is None:
         shown = _plan(detection, measured, generator)
@@ -224,7 +220,7 @@ def planned_slices(
         its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
         if its_plan is None:  # the cost of a bin is that of the written order
             its_plan = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
-        partial += _partial_matches(pattern, its_plan, density, local[query])
+        partial += _partial_matches(pattern, its_plan, density, measured[query])
     work = density.events + partial
     wanted = len(_ROUNDS) * cores if tasks is None else tasks
     in_time = wanted
@@ -249,9 +245,9 @@ def planned_slices(
     parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
     made = Slices(starts, parts, key, by_time, (None,))
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (shown,)
-    if given == "per-slice" and shown is not None and any(local.values()):
+    if given == "per-slice" and shown is not None and any(measured.values()):
         plans = tuple(
-            _plan(detection, _weighted(local, density, part, measured), generator)
+            _plan(detection, _weighted(queries, density, part, measured), generator)
             for part in made.slices()
         )
     unit = _seconds_per_unit(detection, pieces, plans[0], density, work)
@@ -310,39 +306,42 @@ def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:
     return measured or Statistics(rates=same, stream_rate=1.0, partitions=1.0)
 
 
-def _local_statistics(
-    pattern: Pattern, density: Density, measured: Statistics
-) -> Iterator[Statistics]:
-    """The statistics of each bin: its rates, and the selectivities of all."""
-    tick = 1e9 if pattern.window.is_datetime else 1.0
-    seconds = np.diff(density.edges) / tick
-    rates = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
-    for number, events in enumerate(density.events / seconds):
-        yield replace(
-            measured,
-            rates={name: float(its[number]) for name, its in rates.items()},
-            stream_rate=max(float(events), 1e-12) if measured.stream_rate else None,
-            standard_errors={},
-        )
+def _rates(pattern: Pattern, density: Density) -> dict[str | None, np.ndarray]:
+    """Events of each variable in a second of each bin, and under None those of the whole stream."""
+    seconds = np.diff(density.edges) / (1e9 if pattern.window.is_datetime else 1.0)
+    its = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
+    return {**its, None: density.events / seconds}
 
 
 def _partial_matches(
-    pattern: Pattern, plan: AnyPlan, density: Density, statistics: Sequence[Statistics]
+    pattern: Pattern, plan: AnyPlan, density: Density, measured: Statistics | None
 ) -> np.ndarray:
-    """Expected partial matches in each bin, shape (bins,); 0 where there is no model of them."""
-    found = np.zeros(len(density.edges) - 1)
+    """Expected partial matches by the rates of each bin, and the selectivities of all, shape (bins,).
+
+    0 where there is no model of them.
+    """
     windows = np.diff(density.edges) / max(1, pattern.window.length)
-    try:
-        for number, its in enumerate(statistics):
+    found = np.zeros(len(windows))
+    if measured is None:
+        return found
+    for number, values in enumerate(zip(*_rates(pattern, density).values(), strict=True)):
+        *rates, every = map(float, values)
+        its = replace(
+            measured,
+            rates=dict(zip(pattern.names, rates, strict=True)),
+            stream_rate=max(every, 1e-12) if measured.stream_rate else None,
+            standard_errors={},
+        )
+        try:
             cost = log_plan_cost(plan, branch_problems(pattern, its))
-            found[number] = windows[number] * math.exp(min(cost, 600.0))
-    except (StatisticsError, UnsupportedPatternError):
-        return np.zeros(len(found))
+        except (StatisticsError, UnsupportedPatternError):
+            return np.zeros(len(found))
+        found[number] = windows[number] * math.exp(min(cost, 600.0))
     return found
 
 
 def _weighted(
-    local: Mapping[str, Sequence[Statistics]],
+    queries: Mapping[str, Pattern],
     density: Density,
     part: Slice,
     measured: Mapping[str, Statistics | None],
@@ -353,13 +352,12 @@ def _weighted(
     if not weights.sum():
         return measured
     weights /= weights.sum()
-    found: dict[str, Statistics | None] = {}
-    for query, its in measured.items():
-        rates = {
-            name: float(weights @ [(one.rates or {})[name] for one in local[query]])
-            for name in (its.names if its else ())
-        }
-        found[query] = its and replace(its, rates=rates, standard_errors={})
+    found = {}
+    for query, pattern in queries.items():
+        its = {name: float(weights @ rates) for name, rates in _rates(pattern, density).items()}
+        del its[None]
+        known = measured[query]
+        found[query] = known and replace(known, rates=its, standard_errors={})
     return found
 
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
@@ -18,12 +18,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
-from cepbench.files import user_path, whole_file
+from cepbench.files import user_path
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.spark.jobs import run_job, watched
@@ -36,8 +35,7 @@ from cepbench.streams.dataset_folder import (
     unfinished_dataset,
 )
 from cepbench.streams.parquet_files import (
-    ROW_GROUP,
-    parquet_options,
+    table_writer,
     under_hierarchy,
     write_table,
 )
@@ -321,8 +319,8 @@ def _stage(
     events = bad = 0
 
     with (
-        _writer(path / STAGING / name, staged) as good_rows,
-        _writer(path / QUARANTINE / name, kept) as bad_rows,
+        table_writer(path / STAGING / name, staged) as good_rows,
+        table_writer(path / QUARANTINE / name, kept) as bad_rows,
     ):
         for rows in read_rows(file, form, day=day, sort=sort):
             moments = rows.events.column("ts").cast(pa.timestamp("ns")).cast(pa.int64())
@@ -393,20 +391,10 @@ def _write_partition(
                 name = str(month)
                 if name not in writers:
                     file = path / f"{MONTH}={name}" / part
-                    writers[name] = files.enter_context(_writer(file, schema))
+                    writers[name] = files.enter_context(table_writer(file, schema))
                 inside = table.filter(pa.array(months == month))
                 writers[name](inside.select(schema.names).cast(schema))
     return pa.RecordBatch.from_pydict(
         {"symbol": list(counts), "events": list(counts.values())},
         schema=pa.schema([("symbol", pa.string()), ("events", pa.int64())]),
     )
-
-
-@contextmanager
-def _writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Write a Parquet file table by table, atomically."""
-    with (
-        whole_file(file) as unfinished,
-        pq.ParquetWriter(unfinished, schema, **parquet_options(schema)) as writer,
-    ):
-        yield partial(writer.write_table, row_group_size=ROW_GROUP)

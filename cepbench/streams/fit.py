@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 from cepbench.arguments import choice
 from cepbench.errors import MissingTypeWarning, StreamError, did_you_mean, suggest
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -27,6 +26,9 @@ from cepbench.patterns.model import (
 from cepbench.streams.advice import UNIT_OF_TIMES
 from cepbench.streams.columns import declared_kind, kind_of_column
 from cepbench.streams.event_stream import EventStream
+
+#: A pattern or a workload.
+Asked = TypeVar("Asked")
 
 #: The kinds of constants that are no numbers.
 _KINDS: dict[type, str] = {str: "text", bool: "boolean"}
@@ -81,19 +83,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
         _check_uses_of_time(pattern, stream)
 
 
-class _Queries(Protocol):
-    """A pattern or a workload."""
-
-    @property
-    def hierarchy(self) -> ConceptHierarchy | None: ...
-
-    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Self: ...
-
-
-_Asked = TypeVar("_Asked", bound=_Queries)
-
-
-def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, EventStream]:
+def under_one_hierarchy(pattern: Asked, stream: EventStream) -> tuple[Asked, EventStream]:
     """The pattern or workload and the stream, both under the concept hierarchy that either of them has.
 
     Raises
@@ -101,11 +91,12 @@ def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, E
     StreamError
         If they have different ones.
     """
-    if pattern.hierarchy is None:
-        return pattern.with_hierarchy(stream.hierarchy), stream
+    its: Any = pattern
+    if its.hierarchy is None:
+        return its.with_hierarchy(stream.hierarchy), stream
     if stream.hierarchy is None:
-        return pattern, stream.with_hierarchy(pattern.hierarchy)
-    if pattern.hierarchy != stream.hierarchy:
+        return pattern, stream.with_hierarchy(its.hierarchy)
+    if its.hierarchy != stream.hierarchy:
         raise StreamError(
             "the stream has another concept hierarchy than the pattern; make both with the same "
             "one, or leave out one of them: stream.with_hierarchy(None)"
@@ -287,13 +278,17 @@ def _declared_kind(expression: Expression, stream: EventStream) -> str | None:
         return declared_kind(stream.column(expression.name))
     if isinstance(expression, Constant):
         return _KINDS.get(type(expression.value), "number")
-    if isinstance(expression, Aggregate):
-        parts: tuple[Expression, ...] = (expression.attribute,)
-    elif isinstance(expression, Negative):
-        parts = (expression.operand,)
-    else:
-        parts = (expression.left, expression.right)
+    parts = _parts(expression)
     return "number" if all(_declared_kind(part, stream) == "number" for part in parts) else None
+
+
+def _parts(expression: Aggregate | Negative | Arithmetic) -> tuple[Expression, ...]:
+    match expression:
+        case Aggregate():
+            return (expression.attribute,)
+        case Negative():
+            return (expression.operand,)
+    return expression.left, expression.right
 
 
 def _kind(expression: Expression, stream: EventStream) -> str | None:
@@ -312,11 +307,7 @@ def _kind(expression: Expression, stream: EventStream) -> str | None:
             return "number"
         case Constant(value):
             return _KINDS.get(type(value), "number")
-        case Negative(operand):
-            parts: tuple[Expression, ...] = (operand,)
-        case Arithmetic(_, left, right):
-            parts = (left, right)
-    for part in parts:
+    for part in _parts(expression):
         kind = _kind(part, stream)
         if kind in ("text", "boolean"):
             raise StreamError(f"{expression}: arithmetic on a {kind}; {kind}s can only be = or !=")

@@ -116,17 +116,13 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         CodedStrings(second.type_codes, second.type_names),
     )
     assert isinstance(types, CodedStrings)
-    return EventStream(
-        types.codes,
-        types.values,
-        np.concatenate((first.timestamps, second.timestamps)),
-        first.is_datetime,
-        {
+    return replace(
+        second,
+        type_codes=types.codes,
+        type_names=types.values,
+        timestamps=np.concatenate((first.timestamps, second.timestamps)),
+        attributes={
             name: joined_columns(name, column, second.attributes[name])
             for name, column in first.attributes.items()
         },
-        {},
-        None,
-        second.hierarchy,
-        second.time_name,
     )
