@@ -14,14 +14,7 @@ from pyspark.sql import functions as F
 
 from cepbench.engines.runs.slices import Batch, Reader, Slice, Slicer
 from cepbench.spark.balance import Slices
-from cepbench.spark.frames import (
-    Columns,
-    SlicedEvents,
-    arrow_schema,
-    column,
-    compared,
-    ticks_of,
-)
+from cepbench.spark.frames import Columns, SlicedEvents, arrow_schema, column, compared, ticks_of
 from cepbench.spark.jobs import watched
 from cepbench.streams.event_stream import EventStream
 

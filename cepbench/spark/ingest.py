@@ -34,11 +34,7 @@ from cepbench.streams.dataset_folder import (
     finish_dataset,
     unfinished_dataset,
 )
-from cepbench.streams.parquet_files import (
-    table_writer,
-    under_hierarchy,
-    write_table,
-)
+from cepbench.streams.parquet_files import table_writer, under_hierarchy, write_table
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,
@@ -269,11 +265,7 @@ def _ingest(
         if declaration is None:
             items = [(number, file, day) for number, (file, day) in enumerate(files)]
             found = run_job(
-                spark,
-                partial(_stage, form, path, sort),
-                items,
-                name="ingest",
-                progress=progress,
+                spark, partial(_stage, form, path, sort), items, name="ingest", progress=progress
             )
             reports = [report for report, _ in found]
             reasons = sum((counts for _, counts in found), Counter())

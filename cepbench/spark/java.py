@@ -111,11 +111,7 @@ def _usable(program: Path | None) -> Java:
 def _run(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            [program, *options, "-version"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+            [program, *options, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkSetupError(f"{program} does not run ({error})") from error

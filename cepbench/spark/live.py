@@ -32,14 +32,7 @@ from cepbench.spark.event_time import (
     bytes_of,
     table_of,
 )
-from cepbench.spark.frames import (
-    Columns,
-    arrow_schema,
-    column,
-    compared,
-    microseconds,
-    plain,
-)
+from cepbench.spark.frames import Columns, arrow_schema, column, compared, microseconds, plain
 from cepbench.spark.jobs import check_is_builtin
 from cepbench.spark.session import STATE_STORE
 from cepbench.streams.fit import check_fit

@@ -25,13 +25,7 @@ from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.parquet_layout import open_parquet
-from cepbench.streams.row_groups import (
-    POSITION,
-    READ,
-    RowGroups,
-    arrival_order,
-    row_groups,
-)
+from cepbench.streams.row_groups import POSITION, READ, RowGroups, arrival_order, row_groups
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
-from cepbench.streams.dataset_folder import (
-    MONTH,
-    is_declared,
-    read_declaration,
-    type_column,
-)
+from cepbench.streams.dataset_folder import MONTH, is_declared, read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
 

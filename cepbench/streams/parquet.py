@@ -19,12 +19,7 @@ from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration, type_column
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.parquet_layout import open_parquet
-from cepbench.streams.row_groups import (
-    arrival_order,
-    row_groups,
-    rows_of,
-    with_row_groups_of,
-)
+from cepbench.streams.row_groups import arrival_order, row_groups, rows_of, with_row_groups_of
 
 
 def columns_of_parquet(

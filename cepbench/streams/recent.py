@@ -10,12 +10,7 @@ import numpy as np
 
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.state import Stateful
-from cepbench.streams.columns import (
-    CodedStrings,
-    joined_columns,
-    packed_column,
-    unpacked_column,
-)
+from cepbench.streams.columns import CodedStrings, joined_columns, packed_column, unpacked_column
 from cepbench.streams.event_stream import EventStream
 
 
