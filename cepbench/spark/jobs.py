@@ -190,10 +190,7 @@ def _outcome(function: Callable[[Any], Any], item: Any) -> Any:
 def check_is_builtin(name: str | None, registry: Registry[Any], instead: str) -> None:
     """Check that Spark's workers have an entry of a registry; ``instead`` runs it in this process.
 
-    Raises
-    ------
-    EvaluationError
-        If it is user-defined, or there is no such entry.
+    An EvaluationError if it is user-defined, or there is no such entry.
     """
     if name is not None and not registry.find(name).is_builtin:
         raise EvaluationError(

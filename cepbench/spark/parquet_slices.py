@@ -220,13 +220,7 @@ def _as_parquet(path: Path) -> Iterator[None]:
 
 
 def opened_parquet(path: Path, type: str) -> ds.Dataset:
-    """The files below a path.
-
-    Raises
-    ------
-    DatasetError
-        If they cannot be read as Parquet.
-    """
+    """The files below a path; a DatasetError if they cannot be read as Parquet."""
     with _as_parquet(path):
         return open_parquet(path, type)
 

@@ -90,10 +90,8 @@ def events_of(
 ) -> Events:
     """The events of a DataFrame or of files, with the columns that queries read.
 
-    Raises
-    ------
-    StreamError, DatasetError
-        If there is no such column, or the files cannot be read as Parquet.
+    A StreamError or DatasetError if there is no such column, or the files cannot be read as
+    Parquet.
     """
     read = (name for its in slicer.queries.values() for name in its.attributes)
     attributes = tuple(dict.fromkeys(read))
@@ -119,12 +117,7 @@ class SliceJob(Generic[Its]):
 
     @classmethod
     def fitting(cls, events: Events, slicer: Its, nothing: EventStream) -> Self:
-        """Check that the queries fit the events, and take over their hierarchy.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Take over the hierarchy of the events, or raise a StreamError if queries do not fit them."""
         queries = {}
         for query, pattern in slicer.queries.items():
             with errors_naming(query):

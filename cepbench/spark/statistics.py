@@ -134,13 +134,9 @@ def attribute_quantiles(
 ) -> dict[str, list[float]]:
     """Approximate quantiles of a numeric column for each event type.
 
-    They are at ``(k + 1/2) / quantiles``, so that each represents equally many events. Missing values
-    are ignored, and types without any are omitted.
-
-    Raises
-    ------
-    DatasetError
-        If the data has no such column, or it is not numeric.
+    They are at ``(k + 1/2) / quantiles``, so that each represents equally many events. Missing
+    values are ignored, and types without any are omitted. A DatasetError if the data has no such
+    column, or it is not numeric.
     """
     path = user_path(data_path).resolve()
     declaration = read_declaration(path)

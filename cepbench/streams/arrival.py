@@ -104,10 +104,8 @@ class ArrivalClock:
     def stamped(self, batch: EventStream) -> tuple[EventStream, Self]:
         """The next events with stamps for times, and the clock after them.
 
-        Raises
-        ------
-        StreamError
-            If a timestamp is no whole number of units, has too many events, or is too late.
+        A StreamError if a timestamp is no whole number of units, has too many events, or is too
+        late.
         """
         times = batch.timestamps
         if not len(times):
@@ -167,12 +165,7 @@ class ArrivalClock:
         return min(units * self.slots + self.slots // 2 - 1, 2 * _MOST)
 
     def check_windows(self, patterns: Iterable[Pattern]) -> None:
-        """Check that no window is longer than all that can be stamped.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Check that no window is longer than all that can be stamped, or raise a StreamError."""
         for its in patterns:
             if self.pattern(its).window.length >= _MOST:
                 raise StreamError(

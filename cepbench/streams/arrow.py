@@ -36,10 +36,8 @@ def table_from_frame(
 ) -> pa.Table:
     """The columns of a stream as an Arrow table, sparse columns made dense.
 
-    Raises
-    ------
-    StreamError
-        If it is not a DataFrame, or a column is missing, is the index, or cannot be converted.
+    A StreamError if it is not a DataFrame, or a column is missing, is the index, or cannot be
+    converted.
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
@@ -190,10 +188,7 @@ def _table_from(given: Any) -> pa.Table:
 def check_columns(wanted: list[str], known: list[str], where: str = "") -> None:
     """Check the names of the columns to read.
 
-    Raises
-    ------
-    StreamError
-        If one is unknown (the nearest is suggested), or two columns have one name.
+    A StreamError if one is unknown (the nearest is suggested), or two columns have one name.
     """
     for name, count in Counter(known).items():
         if count > 1:

@@ -122,10 +122,7 @@ def missing_values(like: AttributeColumn, number: int) -> AttributeColumn:
 def joined_columns(name: str, first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
     """The values of an attribute in two batches, one after the other.
 
-    Raises
-    ------
-    StreamError
-        If their values are of different kinds, or an integer would be rounded.
+    A StreamError if their values are of different kinds, or an integer would be rounded.
     """
     if declared_kind(first) != declared_kind(second) or isinstance(first, Decimals) != isinstance(
         second, Decimals

@@ -86,10 +86,7 @@ def is_declared(path: Path) -> bool:
 def read_declaration(path: str | Path) -> Declaration | None:
     """The declaration of a complete data set; None for any other folder or file.
 
-    Raises
-    ------
-    DatasetError
-        If the path does not exist, or the data set is incomplete.
+    A DatasetError if the path does not exist, or the data set is incomplete.
     """
     path = user_path(path)
     if not path.exists():
@@ -118,12 +115,8 @@ def begin_dataset(
 ) -> Declaration | None:
     """Prepare a folder for writing a data set; returns its declaration if it is already complete.
 
-    Files of an interrupted writer are deleted.
-
-    Raises
-    ------
-    DatasetError
-        If the folder has another data set, or other files.
+    Files of an interrupted writer are deleted. A DatasetError if the folder has another data set,
+    or other files.
     """
     path = user_path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
@@ -159,10 +152,7 @@ def begin_dataset(
 def writing(path: Path) -> Iterator[None]:
     """Keep other processes from writing a data set in a folder, which is created if need be.
 
-    Raises
-    ------
-    DatasetError
-        If another process does; it is named.
+    A DatasetError if another process does; it is named.
     """
     path.mkdir(parents=True, exist_ok=True)
     with held(path, _WRITER, "writes a data set", DatasetError):
@@ -175,12 +165,8 @@ def unfinished_dataset(
 ) -> Iterator[Declaration | None]:
     """:func:`begin_dataset`, and until the end of the block no other process writes there.
 
-    A data set that is complete is not locked.
-
-    Raises
-    ------
-    DatasetError
-        See :func:`begin_dataset`; also if another process is writing there.
+    A data set that is complete is not locked. For errors see :func:`begin_dataset` and
+    :func:`writing`.
     """
     if (path / DECLARATION).exists() or path.is_file():
         yield begin_dataset(path, kind=kind, parameters=parameters)

@@ -86,10 +86,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
 def under_one_hierarchy(pattern: Asked, stream: EventStream) -> tuple[Asked, EventStream]:
     """The pattern or workload and the stream, both under the concept hierarchy that either of them has.
 
-    Raises
-    ------
-    StreamError
-        If they have different ones.
+    A StreamError if they have different ones.
     """
     its: Any = pattern
     if its.hierarchy is None:
@@ -107,10 +104,8 @@ def under_one_hierarchy(pattern: Asked, stream: EventStream) -> tuple[Asked, Eve
 def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> EventStream:
     """A batch under the concept hierarchy of the patterns that a run is of.
 
-    Raises
-    ------
-    StreamError
-        If the batch has another one, or one under which a pattern would have other matches.
+    A StreamError if the batch has another one, or one under which a pattern would have other
+    matches.
     """
     for pattern in patterns:
         its, batch = under_one_hierarchy(pattern, batch)
@@ -126,12 +121,7 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
 def reporting_missing_types(missing_types: str) -> Iterator[None]:
     """Within a call of a user, report each missing type once, as its argument ``missing_types`` says.
 
-    Calls inside follow the outermost one.
-
-    Raises
-    ------
-    StreamError
-        If it is not one of :data:`MISSING_TYPES`.
+    Calls inside follow the outermost one. A StreamError if it is not one of :data:`MISSING_TYPES`.
     """
     chosen = choice(missing_types, "missing_types", MISSING_TYPES, StreamError)
     if _asked.get() is not None:
@@ -149,12 +139,7 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
 
     An item of such a type binds nothing. It is a warning, or an error within
     :func:`reporting_missing_types` if that asks for one, and if a concept hierarchy declares the
-    types.
-
-    Raises
-    ------
-    StreamError
-        With the unknown type and the nearest known one.
+    types. A StreamError with the unknown type and the nearest known one.
     """
     if len(stream):
         declared = () if stream.hierarchy is None else stream.hierarchy.names
@@ -235,12 +220,7 @@ def _check_uses_of_time(pattern: Pattern, stream: EventStream) -> None:
 
 
 def check_no_time(name: str, stream: EventStream) -> None:
-    """Check that an attribute is not the stream's time, of which only conditions know the values.
-
-    Raises
-    ------
-    StreamError
-    """
+    """Raise a StreamError if an attribute is the stream's time, whose values only conditions know."""
     if stream.is_datetime and stream.is_time(name):
         raise StreamError(
             f"{name!r} is the time of the stream, a datetime, which only conditions read; keep a copy "

@@ -52,13 +52,7 @@ GENERATED: Mapping[str, type[GeneratedStream]] = {
 
 
 def parameters_of(kind: str) -> list[str]:
-    """The names of the parameters of a kind of stream.
-
-    Raises
-    ------
-    DatasetError
-        If there is no such kind.
-    """
+    """The names of the parameters of a kind of stream; a DatasetError if there is no such kind."""
     stream = GENERATED[choice(kind, "kind", GENERATED, DatasetError)]
     return [each.name for each in fields(stream)]
 
@@ -66,10 +60,7 @@ def parameters_of(kind: str) -> list[str]:
 def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     """A stream of a kind in :data:`GENERATED` from its parameters.
 
-    Raises
-    ------
-    DatasetError
-        If there is no such kind, or a parameter is unknown, missing or out of range.
+    A DatasetError if there is no such kind, or a parameter is unknown, missing or out of range.
     """
     known = parameters_of(kind)
     for name in parameters:
@@ -101,13 +92,9 @@ def make_stream(
 ) -> Declaration:
     """A synthetic stream as a data set of Parquet files in a folder.
 
-    A complete data set with the same parameters is kept; an incomplete one is generated again. The job,
-    such as :func:`cepbench.spark.jobs.run_job`, maps a function to items.
-
-    Raises
-    ------
-    DatasetError
-        If the folder has other content, or another process writes there.
+    A complete data set with the same parameters is kept; an incomplete one is generated again. The
+    job, such as :func:`cepbench.spark.jobs.run_job`, maps a function to items. A DatasetError if
+    the folder has other content, or another process writes there.
     """
     path = user_path(path).resolve()
     kind, parameters = stream.kind, stream.parameters
@@ -143,12 +130,8 @@ def _write_file(
 def make_in_one_step(path: Path, stream: GeneratedStream) -> None:
     """Make a data set atomically: in a temporary folder, which is renamed when complete.
 
-    Of two processes that need it at the same time, one makes it and the other waits.
-
-    Raises
-    ------
-    DatasetError
-        If the folder cannot be written, or a job of Spark writes there.
+    Of two processes that need it at the same time, one makes it and the other waits. A DatasetError
+    if the folder cannot be written, or a job of Spark writes there.
     """
     beside = path.with_name(f".{path.name}.unfinished")
     try:

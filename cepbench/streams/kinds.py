@@ -67,10 +67,7 @@ class KnownKinds:
     def after(self, batch: EventStream, position: int) -> KnownKinds:
         """The kinds after another batch, from this position on; these do not change.
 
-        Raises
-        ------
-        StreamError
-            If an attribute has values of another kind than before.
+        A StreamError if an attribute has values of another kind than before.
         """
         new = {}
         for name in self.attributes:
@@ -108,12 +105,7 @@ class ComparedIntegers:
                 self._read.setdefault(name, set()).add(type_name)
 
     def check(self, batch: EventStream) -> None:
-        """Check that no event has a larger integer.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Check that no event has a larger integer, or raise a StreamError."""
         for name, types in self._read.items():
             column = batch.column(name)
             if not isinstance(column, np.ndarray) or column.dtype.kind != "i":

@@ -10,10 +10,7 @@ import pandas as pd
 def nanoseconds(moment: Any) -> int:
     """A moment in nanoseconds since 1970.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If pandas takes it for no moment, or it is out of range.
+    A TypeError or ValueError if pandas takes it for no moment, or it is out of range.
     """
     stamp = pd.Timestamp(moment)
     if stamp.tz is not None:

@@ -205,10 +205,7 @@ def row_groups(
 ) -> RowGroups:
     """The row groups of Parquet files that may have events of the types, by their footers.
 
-    Raises
-    ------
-    StreamError
-        If an event has no time.
+    A StreamError if an event has no time.
     """
     if types is not None:
         dataset = with_row_groups_of(dataset, type, types, None)

@@ -132,13 +132,9 @@ def read_rows(
 ) -> Iterator[Rows]:
     """The rows of a file, plain or gzip-compressed, in batches.
 
-    The day is for formats whose rows have a time of day only. Unless ``sort`` is true, a row earlier
-    than a preceding good row is rejected.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be opened or decompressed.
+    The day is for formats whose rows have a time of day only. Unless ``sort`` is true, a row
+    earlier than a preceding good row is rejected. A DatasetError if the file cannot be opened or
+    decompressed.
     """
     latest, latest_row, number = None, 0, 0
     for lines in _lines(Path(file)):
@@ -325,10 +321,7 @@ FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS,
 def recognized(file: str | Path) -> SourceFormat | None:
     """The format of a file, by its first lines; None if they fit none of :data:`FORMATS`.
 
-    Raises
-    ------
-    DatasetError
-        If the file cannot be opened or decompressed.
+    A DatasetError if the file cannot be opened or decompressed.
     """
     lines = next(_lines(Path(file)), pa.array([], pa.string()))[:_LINES]
     for form in FORMATS.values() if len(lines) else ():
@@ -342,10 +335,7 @@ def recognized(file: str | Path) -> SourceFormat | None:
 def check_format(file: str | Path, form: SourceFormat) -> None:
     """Check that a file which can be read does not have another format.
 
-    Raises
-    ------
-    DatasetError
-        If it does; the message names it.
+    A DatasetError if it does; the message names it.
     """
     try:
         found = recognized(file)
@@ -358,13 +348,7 @@ def check_format(file: str | Path, form: SourceFormat) -> None:
 
 
 def lobster_day(file: str | Path) -> date:
-    """The day in the name of a LOBSTER file.
-
-    Raises
-    ------
-    DatasetError
-        If there is none, or more than one.
-    """
+    """The day in the name of a LOBSTER file; a DatasetError if there is none, or more than one."""
     found = re.findall(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", Path(file).name)
     try:
         (day,) = {date.fromisoformat(text) for text in found}
@@ -381,12 +365,8 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     """The events of a small file of a kind in :data:`FORMATS`, and its malformed rows.
 
     The events have the columns and the order of :mod:`cepbench.spark.ingest`, which is for large
-    files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read.
+    files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``. A
+    DatasetError if the file cannot be read.
     """
     form = FORMATS[kind]
     day = lobster_day(file) if form is LOBSTER else None

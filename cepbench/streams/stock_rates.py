@@ -44,13 +44,7 @@ _COMPARISON = re.compile(r"\s*([^<>]*[^<>\s])\s*([<>])\s*([^<>\s][^<>]*?)\s*")
 def relative_rates(
     given: Any, name: str = "rates", error: type[CepbenchError] = DatasetError
 ) -> dict[str, float]:
-    """Rates by name, each at least 0.
-
-    Raises
-    ------
-    DatasetError
-        If they are not a table of such numbers.
-    """
+    """Rates by name, each at least 0; a DatasetError if they are not a table of such numbers."""
     return {
         key: number(rate, f"the rate of {key}", error, least=0.0)
         for key, rate in _table(given, name, "{IBM = 1, Sun = 50}", error).items()
@@ -188,10 +182,7 @@ class StockRates(GeneratedStream):
 def check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Check names of a parameter against those that there are.
 
-    Raises
-    ------
-    DatasetError
-        If one is unknown; the nearest is suggested.
+    A DatasetError if one is unknown; the nearest is suggested.
     """
     names = list(known)
     for name in given:

@@ -100,10 +100,7 @@ class Entry:
     def undeclared(self, name: str) -> Path:
         """The folder of an undeclared variant.
 
-        Raises
-        ------
-        DatasetError
-            If the name is invalid, see :func:`check_name`.
+        A DatasetError if the name is invalid, see :func:`check_name`.
         """
         return self.home / DATA / check_name(name)
 
@@ -111,10 +108,8 @@ class Entry:
 def read_entry(folder: Path, home: Path | None = None) -> Entry:
     """Read the declaration in a folder of the catalogue; its events may have another ``home``.
 
-    Raises
-    ------
-    DatasetError
-        If it cannot be read, lacks a key, or has an unknown one (the nearest is suggested).
+    A DatasetError if it cannot be read, lacks a key, or has an unknown one (the nearest is
+    suggested).
     """
     file = folder / FILE
     home = home or folder
@@ -153,11 +148,8 @@ _NAME = re.compile(r"\w[\w.-]{0,63}")
 def check_name(name: str) -> str:
     """Check the name of a variant, which is also that of its folder.
 
-    Raises
-    ------
-    DatasetError
-        If it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins with one of
-        the last two, or is longer than 64 characters.
+    A DatasetError if it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins
+    with one of the last two, or is longer than 64 characters.
     """
     if not _NAME.fullmatch(name):
         raise DatasetError(
@@ -175,10 +167,7 @@ def quoted(name: str) -> str:
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file.
 
-    Raises
-    ------
-    DatasetError
-        If it is missing or not valid TOML; the message has line and column.
+    A DatasetError if it is missing or not valid TOML; the message has line and column.
     """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
@@ -195,12 +184,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def check_keys(file: Path, place: str, found: Any, kind: type, *ours: str) -> None:
     """Check that the keys of a table of a TOML file are the fields of a dataclass.
 
-    Its ``name`` and those of ``ours`` are not read from the file.
-
-    Raises
-    ------
-    DatasetError
-        If it is not a table, lacks a key, or has an unknown one; the nearest is suggested.
+    Its ``name`` and those of ``ours`` are not read from the file. A DatasetError if it is not a
+    table, lacks a key, or has an unknown one; the nearest is suggested.
     """
     its = [each for each in fields(kind) if each.name not in ("name", *ours)]
     known = [each.name for each in its]

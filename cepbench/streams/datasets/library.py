@@ -122,10 +122,7 @@ class PatternLibrary(Mapping[str, Pattern]):
 def read_library(folder: Path, name: str) -> PatternLibrary:
     """The patterns of a folder of the catalogue; empty if it has no such file.
 
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read, or an entry is incomplete or not a valid pattern.
+    A DatasetError if the file cannot be read, or an entry is incomplete or not a valid pattern.
     """
     file = folder / FILE
     if not file.exists():
