@@ -43,17 +43,11 @@ _CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000,
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """When how many events of which kind arrive, from a sample of each kind.
+    """When how many events of which kind arrive, from a sample of each kind."""
 
-    Attributes
-    ----------
-    edges : ndarray of int64, shape (bins + 1,)
-        Times in ticks, ascending.
-    counts : mapping of str to ndarray of float64, shape (bins,)
-        Expected events of each event type in each bin.
-    """
-
+    #: int64, shape (bins + 1,): times in ticks, ascending.
     edges: np.ndarray
+    #: Expected events of each event type in each bin.
     counts: Mapping[str, np.ndarray]
 
     @classmethod

@@ -40,23 +40,16 @@ _TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 @dataclass(frozen=True)
 class LiveDetection:
-    """What is detected.
-
-    Attributes
-    ----------
-    columns : Columns
-        With an identifier.
-    schema : Schema
-        Of the events.
-    key : str or None
-        The attribute by whose values events are divided among detectors.
-    """
+    """What is detected."""
 
     pattern: Pattern
     plan: AnyPlan | None
     evaluator: str | None
+    #: With an identifier.
     columns: Columns
+    #: Of the events.
     schema: pa.Schema
+    #: The attribute by whose values events are divided among detectors.
     key: str | None = None
     detectors: int = 1
 
@@ -124,26 +117,18 @@ class LiveDetection:
 
 @dataclass
 class LiveState:
-    """A detector between micro-batches.
-
-    Attributes
-    ----------
-    events : Table
-        Events of the last windows that went through the detector, which matches may still name, and
-        after them those held back.
-    detector : Detector or None
-        None before its first event, and once all that it knows is out of date.
-    last : int
-        The time of the last event that went through it, in ticks.
-    due : int or None
-        Once the watermark is after this tick, there may be matches without a new event; None if
-        there is nothing to wait for.
-    """
+    """A detector between micro-batches."""
 
     detection: LiveDetection
+    #: Events of the last windows that went through the detector, which matches may still name, and
+    #: after them those held back.
     events: pa.Table
+    #: None before its first event, and once all that it knows is out of date.
     detector: Detector | None = None
+    #: The time of the last event that went through it, in ticks.
     last: int = 0
+    #: Once the watermark is after this tick, there may be matches without a new event; None if
+    #: there is nothing to wait for.
     due: int | None = None
     _pushed: int = 0
 

@@ -85,20 +85,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class SlicedEvents:
-    """Events of which tasks get slices, and which columns are read.
+    """Events of which tasks get slices, and which columns are read."""
 
-    Attributes
-    ----------
-    source : DataFrame or Path
-    types : list of str or None
-        Those of the events that are read; None for all.
-    numbered : bool
-        Whether events are reported by their positions in the whole stream.
-    """
-
+    #: A DataFrame or a path.
     source: Any
     columns: Columns
+    #: Those of the events that are read; None for all.
     types: list[str] | None = None
+    #: Whether events are reported by their positions in the whole stream.
     numbered: bool = False
 
 

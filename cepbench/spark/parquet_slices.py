@@ -30,14 +30,10 @@ from cepbench.streams.row_groups import POSITION, READ, RowGroups, arrival_order
 
 @dataclass(frozen=True)
 class ParquetSlices(SlicedEvents):
-    """Parquet files of events below a path.
+    """Parquet files of events below a path."""
 
-    Attributes
-    ----------
-    read, ordered, sampled : int
-        Rows read at a time, at most about; rows put in order at a time; rows of a sample, about.
-    """
-
+    #: ``read``, ``ordered``, ``sampled``: rows read at a time, at most about; rows put in order at
+    #: a time; rows of a sample, about.
     read: int = READ
     ordered: int = 200_000
     sampled: int = 4_000_000

@@ -44,21 +44,14 @@ _MOST_TASKS = 1_000_000
 
 @dataclass(frozen=True)
 class Overheads:
-    """What a job takes besides its slices, in seconds.
+    """What a job takes besides its slices, in seconds."""
 
-    Attributes
-    ----------
-    job : float
-        Of a job, without its tasks: planning, submission, the result.
-    dispatch : float
-        At most of the driver for each task, since it starts one after the other: the time of a job of
-        empty tasks, by their number. The fewer cores run them, the more of it is theirs.
-    task : float
-        Of a task without events: Java's and Python's, and opening the files.
-    """
-
+    #: Of a job, without its tasks: planning, submission, the result.
     job: float
+    #: At most of the driver for each task, since it starts one after the other: the time of a job
+    #: of empty tasks, by their number. The fewer cores run them, the more of it is theirs.
     dispatch: float
+    #: Of a task without events: Java's and Python's, and opening the files.
     task: float
 
 

@@ -40,26 +40,17 @@ _MICROSECOND = 1000
 
 @dataclass(frozen=True)
 class ArrivalClock:
-    """Stamps the events of a stream, batch by batch.
+    """Stamps the events of a stream, batch by batch."""
 
-    Attributes
-    ----------
-    origin : int
-        The first timestamp.
-    unit : int
-        In ticks of timestamps; it divides all that are stamped, from the origin on.
-    slots : int
-        Stamps of each unit.
-    last : int or None
-        The timestamp of the last event stamped.
-    rank : int
-        Its rank.
-    """
-
+    #: The first timestamp.
     origin: int = 0
+    #: In ticks of timestamps; it divides all that are stamped, from the origin on.
     unit: int = 1
+    #: Stamps of each unit.
     slots: int = _SLOTS
+    #: The timestamp of the last event stamped.
     last: int | None = None
+    #: Its rank.
     rank: int = 0
 
     @classmethod

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cepbench.errors import StreamError
-from cepbench.patterns.concepts import ConceptHierarchy
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +178,3 @@ def unpacked_column(array: np.ndarray, rest: Any) -> AttributeColumn:
         case "booleans":
             return Booleans(array)
     return array
-
-
-class StreamColumns(NamedTuple):
-    """The validated fields of an :class:`~cepbench.streams.event_stream.EventStream`."""
-
-    type_codes: np.ndarray
-    type_names: tuple[str, ...]
-    timestamps: np.ndarray
-    is_datetime: bool
-    attributes: Mapping[str, AttributeColumn]
-    unusable: Mapping[str, str]
-    positions: range | np.ndarray | None
-    hierarchy: ConceptHierarchy | None = None
-    time_name: str = ""

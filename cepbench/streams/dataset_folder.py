@@ -51,30 +51,20 @@ def type_column(kind: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """The description of a complete data set, ``_dataset.json``.
+    """The description of a complete data set, ``_dataset.json``."""
 
-    Attributes
-    ----------
-    kind : str
-        Its origin, such as ``nasdaq-style``.
-    parameters : mapping
-        Parameters of its generation; equal kind and parameters give equal events.
-    counts : mapping of str to int
-        Events of each type.
-    columns : mapping of str to str
-        Arrow type of each column.
-    notes : mapping
-        Further information, such as the number of quarantined rows.
-    versions : mapping of str to str
-        Of Python and the libraries that wrote it.
-    """
-
+    #: Its origin, such as ``nasdaq-style``.
     kind: str
+    #: Parameters of its generation; equal kind and parameters give equal events.
     parameters: Mapping[str, Any]
     events: int
+    #: Events of each type.
     counts: Mapping[str, int]
+    #: Arrow type of each column.
     columns: Mapping[str, str]
+    #: Further information, such as the number of quarantined rows.
     notes: Mapping[str, Any] = field(default_factory=dict)
+    #: Of Python and the libraries that wrote it.
     versions: Mapping[str, str] = field(default_factory=lambda: _versions())
 
 

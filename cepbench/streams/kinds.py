@@ -31,17 +31,11 @@ _EXAMPLES: dict[str | None, AttributeColumn] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownKinds:
-    """The kinds of attributes in the batches so far.
+    """The kinds of attributes in the batches so far."""
 
-    Attributes
-    ----------
-    attributes : tuple of str
-        Those that are read.
-    kinds : mapping of str to str
-        ``number``, ``text`` or ``boolean``; without those that had no value yet.
-    """
-
+    #: Those that are read.
     attributes: tuple[str, ...]
+    #: ``number``, ``text`` or ``boolean``; without those that had no value yet.
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def are_those_of(self, batch: EventStream) -> bool:

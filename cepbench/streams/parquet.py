@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,15 @@ import pyarrow as pa
 from cepbench.arguments import kind_of, text, texts
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
-from cepbench.streams.arrow import check_columns, columns_of_table
-from cepbench.streams.columns import StreamColumns
+from cepbench.streams.arrow import check_columns, stream_of_table
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration, type_column
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.parquet_layout import open_parquet
 from cepbench.streams.row_groups import arrival_order, row_groups, rows_of, with_row_groups_of
 
 
-def columns_of_parquet(
+def stream_of_parquet(
+    made: Callable[..., Any],
     path: str | Path,
     *,
     type: str | None = None,
@@ -34,11 +35,13 @@ def columns_of_parquet(
     sort: bool = False,
     positions: bool = False,
     hierarchy: ConceptHierarchy | None = None,
-) -> StreamColumns:
+) -> Any:
     """The events of some types in a time range, in order of arrival.
 
     Parameters
     ----------
+    made : callable
+        As :func:`cepbench.streams.arrow.stream_of_table` takes it.
     path : path
         A data set that cepbench generated or ingested, or any Parquet file or folder of them, whose
         partitions in the names of folders (``symbol=A/…``) are columns.
@@ -65,7 +68,7 @@ def columns_of_parquet(
 
     Returns
     -------
-    StreamColumns
+    EventStream
         ``type_names`` are the requested types, also those without an event in the range.
         ``positions`` are those among all events, also of a stream that was sorted; None for a selection
         without ``positions=True``.
@@ -76,7 +79,7 @@ def columns_of_parquet(
     DatasetError
         If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
-        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.columns_of_table`.
+        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.stream_of_table`.
     """
     hierarchy = hierarchy_from(hierarchy)
     if not isinstance(path, str | os.PathLike):
@@ -119,7 +122,7 @@ def columns_of_parquet(
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = columns_of_table(table, type=type, time=time, attributes=names, sort=sort)
+    stream = stream_of_table(made, table, type=type, time=time, attributes=names, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:
@@ -128,8 +131,8 @@ def columns_of_parquet(
             places = groups.positions(stream.timestamps, keep, tie_breaker)
             if isinstance(stream.positions, np.ndarray):
                 places = places[stream.positions]
-        stream = stream._replace(positions=places)
-    stream = stream._replace(hierarchy=hierarchy)
+        stream = replace(stream, positions=places)
+    stream = replace(stream, hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)
 
 
@@ -139,11 +142,11 @@ def _in_order(table: pa.Table, time: str) -> pa.Table:
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 
 
-def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
+def _with_type_names(stream: Any, names: list[str]) -> Any:
     """The same stream with exactly these type names."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in stream.type_names], dtype=np.int32)
-    return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
+    return replace(stream, type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
 def refuse_unknown(

@@ -36,20 +36,17 @@ class RowGroups:
     """Row groups of Parquet files, and which times they have.
 
     ``type`` and ``time`` are the columns of event types and times.
-
-    Attributes
-    ----------
-    file, number : ndarray of int64, shape (groups,)
-        Which fragment of the dataset, and which of its row groups.
-    first, last, begin, rows : ndarray of int64, shape (groups,)
-        Times in ticks; how many rows of the dataset are before, and in the group.
     """
 
     dataset: ds.Dataset
     type: str
     time: str
+    #: ``file``, ``number``: int64, shape (groups,): which fragment of the dataset, and which of
+    #: its row groups.
     file: np.ndarray
     number: np.ndarray
+    #: ``first``, ``last``, ``begin``, ``rows``: int64, shape (groups,): times in ticks; how many
+    #: rows of the dataset are before, and in the group.
     first: np.ndarray
     last: np.ndarray
     begin: np.ndarray

@@ -102,19 +102,13 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
-    """A format of source files.
-
-    Attributes
-    ----------
-    extra : tuple of (str, pyarrow.DataType)
-        Columns other than symbol, time and price.
-    read : callable
-        Lines of a file → symbol, nanoseconds since 1970, price and the extra columns.
-    """
+    """A format of source files."""
 
     kind: str
     unit: str
+    #: Columns other than symbol, time and price.
     extra: tuple[tuple[str, pa.DataType], ...]
+    #: Lines of a file → symbol, nanoseconds since 1970, price and the extra columns.
     read: Callable[[pa.Array, date | None], tuple[RowReader, dict[str, pa.Array]]]
 
     @property

@@ -32,26 +32,19 @@ class GeneratedStream:
     Equal parameters give equal events, whoever writes which file: a loop or Spark tasks
     (:func:`cepbench.streams.generated.make_stream`).
 
-    Attributes
-    ----------
-    kind : str
-        Of the data sets that are generated, such as ``nasdaq-style``.
-    required : tuple of str
-        Parameters that have to be given, those that decide the size.
-    arithmetic : int or None
-        To be incremented with every change of the arithmetic, which outdates stored data.
-    per_file : int
-        How many of what the first required parameter counts are in a file.
-
     Raises
     ------
     DatasetError
         If a parameter is out of range.
     """
 
+    #: Of the data sets that are generated, such as ``nasdaq-style``.
     kind: ClassVar[str]
+    #: Parameters that have to be given, those that decide the size.
     required: ClassVar[tuple[str, ...]] = ("events",)
+    #: To be incremented with every change of the arithmetic, which outdates stored data.
     arithmetic: ClassVar[int | None] = 1
+    #: How many of what the first required parameter counts are in a file.
     per_file: ClassVar[int] = 400_000
 
     def __post_init__(self) -> None:

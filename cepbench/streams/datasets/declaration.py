@@ -36,57 +36,41 @@ class ColumnDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One size of a data set.
-
-    Attributes
-    ----------
-    path : Path
-        A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source file.
-    made : str
-        One of :data:`MADE`.
-    events : int or None
-        The number it must have; None if unknown.
-    sha256 : str
-        Of its content, see :mod:`cepbench.streams.datasets.checksums`; empty if that takes too long.
-    parameters : mapping
-        Parameters of its generation.
-    """
+    """One size of a data set."""
 
     name: str
     about: str
+    #: A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source
+    #: file.
     path: Path
+    #: One of :data:`MADE`.
     made: str
+    #: The number it must have; None if unknown.
     events: int | None = None
+    #: Of its content, see :mod:`cepbench.streams.datasets.checksums`; empty if that takes too
+    #: long.
     sha256: str = ""
+    #: Parameters of its generation.
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One data set of the catalogue.
+    """One data set of the catalogue."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its folder.
-    folder : Path
-        The folder of its description, patterns and samples.
-    home : Path
-        The folder with its ``data``, generated or ingested: the same one if it is writable.
-    kind : str
-        The kind in the declarations of its folders of events, such as ``nasdaq-style``.
-    default : str
-        The variant that the bare name refers to.
-    """
-
+    #: Name of its folder.
     name: str
+    #: The folder of its description, patterns and samples.
     folder: Path
+    #: The folder with its ``data``, generated or ingested: the same one if it is writable.
     home: Path
     title: str
+    #: The kind in the declarations of its folders of events, such as ``nasdaq-style``.
     kind: str
     summary: str
     source: str
     licence: str
+    #: The variant that the bare name refers to.
     default: str
     columns: tuple[ColumnDeclaration, ...]
     variants: Mapping[str, Variant]

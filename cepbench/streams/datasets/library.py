@@ -31,24 +31,16 @@ Default = TypeVar("Default")
 
 @dataclass(frozen=True, slots=True)
 class PatternEntry:
-    """One pattern of a library.
-
-    Attributes
-    ----------
-    text : str
-        In the pattern language; see ``docs/language.md``.
-    shows : str
-        What it demonstrates.
-    source : str
-        Paper and section, and differences from it; empty for one that is not from a paper.
-    dialect, within : str or None
-        As :func:`cepbench.parse` takes them.
-    """
+    """One pattern of a library."""
 
     name: str
+    #: In the pattern language; see ``docs/language.md``.
     text: str
+    #: What it demonstrates.
     shows: str
+    #: Paper and section, and differences from it; empty for one that is not from a paper.
     source: str = ""
+    #: ``dialect``, ``within``: as :func:`cepbench.parse` takes them.
     dialect: str | None = None
     within: str | None = None
 
