@@ -41,24 +41,11 @@ def measure_statistics(
     partitions: int | None = None,
     progress: bool = True,
 ) -> dict[str, Statistics]:
-    """Measure arrival rates and selectivities of many patterns on a data set.
+    """Measure arrival rates and selectivities of many patterns on a data set, by their names.
 
-    Parameters
-    ----------
-    data_path : path
-        A data set written by :mod:`cepbench.spark.generate` or :mod:`cepbench.spark.ingest`.
-    patterns : mapping of str to Pattern, or Workload
-        Name → pattern. Those that are under a concept hierarchy are under the same one.
-    seed : int
-        Of the sampled pairs.
-    partitions, progress
-        See :func:`cepbench.spark.jobs.run_job`.
-
-    Returns
-    -------
-    dict of str to Statistics
-        By the same names; see :func:`cepbench.planning.statistics.measure.measure_statistics`. Pairs across
-        months are not sampled.
+    Patterns that are under a concept hierarchy are under the same one. The seed is that of the sampled
+    pairs, as in :func:`cepbench.planning.statistics.measure.measure_statistics`; pairs across months are
+    not sampled. For ``partitions`` and ``progress`` see :func:`cepbench.spark.jobs.run_job`.
 
     Raises
     ------

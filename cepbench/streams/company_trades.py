@@ -1,7 +1,6 @@
 """Trades of companies in a concept hierarchy: the stream of E-Cube's experiments.
 
-Trades come at equal distances of time. Each has random numbers of its own, counted by its position,
-so the events do not depend on how the work is divided, and fewer events are the beginning of more.
+Trades come at equal distances of time; fewer events are the beginning of more.
 
 It stands for the real trades of [liu2011]_, section VII: 10,000 tuples, replayed at 1000 a second.
 
@@ -65,15 +64,6 @@ def _segments(given: Any, name: str, error: type[CepbenchError]) -> list[dict[st
 class CompanyTrades(GeneratedStream):
     """Trades of all companies in :data:`COMPANIES`.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Factors of the companies' rates; others have 1, which is 1000 trades a second of all companies
-        together. A higher rate of one shortens the distance between trades and leaves the others' rates.
-    segments : sequence of mapping
-        Parameter sets in a row, each for an equal share of the events: rates that replace some of the
-        stream's.
-
     Raises
     ------
     DatasetError
@@ -89,7 +79,12 @@ class CompanyTrades(GeneratedStream):
 
     events: int = parameter(whole, least=1)
     seed: int = SEED()
+    #: Factors of the companies' rates; others have 1, which is 1000 trades a second of all
+    #: companies together. A higher rate of one shortens the distance between trades and leaves the
+    #: others' rates.
     rates: Mapping[str, float] = parameter(relative_rates, dict)
+    #: Parameter sets in a row, each for an equal share of the events: rates that replace some of
+    #: the stream's.
     segments: Sequence[Mapping[str, float]] = parameter(_segments, ())
 
     def __post_init__(self) -> None:

@@ -94,50 +94,37 @@ def _day(given: Any, name: str, error: type[CepbenchError]) -> date:
 
 @dataclass(frozen=True)
 class NasdaqStyle(GeneratedStream):
-    """The stream of some identifiers over some trading days.
-
-    Parameters
-    ----------
-    identifiers : int
-        Number of identifiers; 2100 in the paper.
-    days : int
-        Number of trading days (weekdays); a year has 252.
-    first_day : date
-        The stream begins on the first trading day on or after it.
-    least_rate, most_rate : float
-        Minimum and maximum expected events of an identifier per 20 minutes; the rates between
-        follow the same power law for any bounds.
-    drift : float
-        Largest factor by which a rate deviates from its mean, drawn for each identifier and
-        segment of the stream, uniformly in its logarithm; 1 for constant rates. The mean over
-        segments is preserved.
-    segment_minutes : int
-        Length of a segment in minutes of trading; 390 are a day.
-    intraday : float
-        Rate at the opening and the close relative to noon, with a parabola between them; 1 for a
-        constant rate.
-    bursts : float
-        Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
-        by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
-        follow a Markov chain with a step per minute.
-    shocks : float
-        Factor on the frequency of the shocks of the market and the sectors, which correlate the
-        price changes of different identifiers.
-    """
+    """The stream of some identifiers over some trading days."""
 
     kind = "nasdaq-style"
     required = ("identifiers", "days")
 
+    #: Number of identifiers; 2100 in the paper.
     identifiers: int = parameter(whole, 2100, least=1, most=MOST_IDENTIFIERS)
+    #: Number of trading days (weekdays); a year has 252.
     days: int = parameter(whole, 252, least=1, most=10_000)
     seed: int = SEED(most=None)
+    #: The stream begins on the first trading day on or after it.
     first_day: date = parameter(_day, date(2008, 1, 2))  # noqa: RUF009
+    #: ``least_rate``, ``most_rate``: minimum and maximum expected events of an identifier per 20
+    #: minutes; the rates between follow the same power law for any bounds.
     least_rate: float = parameter(number, RATES_PER_WINDOW[0], above=0.0)
     most_rate: float = parameter(number, RATES_PER_WINDOW[1], most=_MOST_RATE)
+    #: Largest factor by which a rate deviates from its mean, drawn for each identifier and segment
+    #: of the stream, uniformly in its logarithm; 1 for constant rates. The mean over segments is
+    #: preserved.
     drift: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Length of a segment in minutes of trading; 390 are a day.
     segment_minutes: int = parameter(whole, _MINUTES, least=1, most=None)
+    #: Rate at the opening and the close relative to noon, with a parabola between them; 1 for a
+    #: constant rate.
     intraday: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
+    #: by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
+    #: follow a Markov chain with a step per minute.
     bursts: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Factor on the frequency of the shocks of the market and the sectors, which correlate the
+    #: price changes of different identifiers.
     shocks: float = parameter(number, 1.0, least=0.0, most=100.0)
 
     def __post_init__(self) -> None:

@@ -294,10 +294,7 @@ MINUTE_BARS = SourceFormat(
     "minute-bars",
     "ms",
     (
-        ("open", pa.float64()),
-        ("high", pa.float64()),
-        ("low", pa.float64()),
-        ("close", pa.float64()),
+        *((name, pa.float64()) for name in ("open", "high", "low", "close")),
         ("volume", pa.int64()),
     ),
     _read_minute_bars,

@@ -1,7 +1,6 @@
 """Stock ticks of chosen rates and selectivities: the synthetic stream of ZStream's experiments.
 
-One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
-do not depend on how the work is divided, and fewer events are the beginning of more.
+One tick a unit of time; fewer events are the beginning of more.
 
 It models the data of [mei2009]_, section 6: "synthetic stock events so that event rates and the
 selectivity of multi-class predicates could be controlled".
@@ -84,19 +83,6 @@ def _table(given: Any, name: str, example: str, error: type[CepbenchError]) -> d
 class StockRates(GeneratedStream):
     """Ticks of some stocks.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Relative rate of each name: a tick is of a name with the probability of its rate over the
-        sum of all.
-    selectivities : mapping of str to float
-        Comparisons of the prices of two names, such as ``"IBM > Sun"``, and the probability that
-        each holds for a tick of either name. Names that no comparison mentions have equal prices.
-        Comparisons must not form a cycle, in which all but one decide the last.
-    segments : sequence of mapping
-        Parameter sets in a row, each for an equal share of the events: tables of ``rates`` and
-        ``selectivities`` that replace some of the stream's.
-
     Raises
     ------
     DatasetError
@@ -114,8 +100,15 @@ class StockRates(GeneratedStream):
 
     events: int = parameter(whole, least=1)
     seed: int = SEED()
+    #: Relative rate of each name: a tick is of a name with the probability of its rate over the
+    #: sum of all.
     rates: Mapping[str, float] = parameter(relative_rates, partial(dict.fromkeys, NAMES, 1.0))
+    #: Comparisons of the prices of two names, such as ``"IBM > Sun"``, and the probability that
+    #: each holds for a tick of either name. Names that no comparison mentions have equal prices.
+    #: Comparisons must not form a cycle, in which all but one decide the last.
     selectivities: Mapping[str, float] = parameter(_selectivities, dict)
+    #: Parameter sets in a row, each for an equal share of the events: tables of ``rates`` and
+    #: ``selectivities`` that replace some of the stream's.
     segments: Sequence[Mapping[str, Mapping[str, float]]] = parameter(_segments, ())
 
     def __post_init__(self) -> None:

@@ -1,7 +1,6 @@
 """A stock ticker: the synthetic stream of SASE+'s experiments.
 
-One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
-do not depend on how the work is divided, and fewer events are the beginning of more.
+One tick a unit of time; fewer events are the beginning of more.
 
 It models the event generator of [agrawal2008]_, section 6: events of one type with symbol, price and
 volume, in which "the price … has the probability p for increasing, (1 − p)/2 for decreasing, and
@@ -39,14 +38,6 @@ _OF_FIRST_PRICES, _OF_TICKS = range(2)
 class StockTicker(GeneratedStream):
     """Ticks of some symbols.
 
-    Parameters
-    ----------
-    p : float
-        Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
-        half of the other probability each. Prices are unbounded.
-    symbols : int
-        Each tick is of one of them, 1, 2, …, with equal probability.
-
     Examples
     --------
     >>> StockTicker(1000, p=0.55).table(0, 1000).num_rows
@@ -57,7 +48,10 @@ class StockTicker(GeneratedStream):
 
     events: int = parameter(whole, least=1)
     seed: int = SEED()
+    #: Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
+    #: half of the other probability each. Prices are unbounded.
     p: float = parameter(number, 0.7, least=0.0, most=1.0)
+    #: Each tick is of one of them, 1, 2, …, with equal probability.
     symbols: int = parameter(whole, 2, least=1)
 
     def table(self, first: int, last: int) -> pa.Table:

@@ -29,13 +29,9 @@ def parameter(check: Callable[..., Any], default: Any = MISSING, **bounds: Any) 
 class GeneratedStream:
     """A synthetic stream; a frozen dataclass of its parameters, checked on construction.
 
-    Equal parameters give equal events, whoever writes which file: a loop or Spark tasks
-    (:func:`cepbench.streams.generated.make_stream`).
-
-    Raises
-    ------
-    DatasetError
-        If a parameter is out of range.
+    Each event, day or person has random numbers of its own, so equal parameters give equal events,
+    whoever writes which file: a loop or Spark tasks
+    (:func:`cepbench.streams.generated.make_stream`). A DatasetError if a parameter is out of range.
     """
 
     #: Of the data sets that are generated, such as ``nasdaq-style``.

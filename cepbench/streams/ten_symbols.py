@@ -18,11 +18,7 @@ RATES = np.geomspace(1, 45, 10)
 def ten_symbols(events: int, seed: int) -> pd.DataFrame:
     """The first ``events`` of ten Poisson streams.
 
-    Returns
-    -------
-    DataFrame
-        ``symbol`` (s0 … s9), ``ts`` in milliseconds, and ``difference``, standard normal and
-        independent.
+    ``symbol`` (s0 … s9), ``ts`` in milliseconds, and ``difference``, standard normal and independent.
     """
     rng = np.random.default_rng(seed)
     milliseconds = int(1.05 * events / RATES.sum() * 60_000) + 1

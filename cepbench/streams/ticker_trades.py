@@ -1,7 +1,6 @@
 """Trades of stocks by ticker: the stream of A-Seq's experiments.
 
-Each trade has random numbers of its own, counted by its position, so the events do not depend on how
-the work is divided, and fewer events are the beginning of more.
+Fewer events are the beginning of more.
 
 It stands for the data of [qi2014]_, section 6.1: a trace of 120,000 stock trades, and synthetic
 streams "with more event types" for workloads of several queries.
@@ -42,14 +41,6 @@ _PRICES, _VOLUMES = (1_000, 9_999), (1, 1_000)
 class TickerTrades(GeneratedStream):
     """Trades of some tickers.
 
-    Parameters
-    ----------
-    types : int
-        Number of tickers, the first of :data:`TICKERS`; each trade is of one of them with equal
-        probability.
-    per_window : float
-        Mean number of trades of each ticker in 1000 ms.
-
     Examples
     --------
     >>> TickerTrades(1000, per_window=50).table(0, 1000).num_rows
@@ -60,7 +51,10 @@ class TickerTrades(GeneratedStream):
 
     events: int = parameter(whole, least=1)
     seed: int = SEED()
+    #: Number of tickers, the first of :data:`TICKERS`; each trade is of one of them with equal
+    #: probability.
     types: int = parameter(whole, 20, least=1, most=len(TICKERS))
+    #: Mean number of trades of each ticker in 1000 ms.
     per_window: float = parameter(number, 10.0, least=1e-3, most=1e4)
 
     @property
