@@ -300,11 +300,11 @@ def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:
     return measured or Statistics(rates=same, stream_rate=1.0, partitions=1.0)
 
 
-def _rates(pattern: Pattern, density: Density) -> dict[str | None, np.ndarray]:
-    """Events of each variable in a second of each bin, and under None those of the whole stream."""
+def _rates(pattern: Pattern, density: Density) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Events of each variable in a second of each bin, and those of the whole stream."""
     seconds = np.diff(density.edges) / (1e9 if pattern.window.is_datetime else 1.0)
     its = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
-    return {**its, None: density.events / seconds}
+    return its, density.events / seconds
 
 
 def _partial_matches(
@@ -318,12 +318,12 @@ def _partial_matches(
     found = np.zeros(len(windows))
     if measured is None:
         return found
-    for number, values in enumerate(zip(*_rates(pattern, density).values(), strict=True)):
-        *rates, every = map(float, values)
+    rates, of_all = _rates(pattern, density)
+    for number, every in enumerate(of_all):
         its = replace(
             measured,
-            rates=dict(zip(pattern.names, rates, strict=True)),
-            stream_rate=max(every, 1e-12) if measured.stream_rate else None,
+            rates={name: float(rate[number]) for name, rate in rates.items()},
+            stream_rate=max(float(every), 1e-12) if measured.stream_rate else None,
             standard_errors={},
         )
         try:
@@ -348,8 +348,8 @@ def _weighted(
     weights /= weights.sum()
     found = {}
     for query, pattern in queries.items():
-        its = {name: float(weights @ rates) for name, rates in _rates(pattern, density).items()}
-        del its[None]
+        rates, _ = _rates(pattern, density)
+        its = {name: float(weights @ rate) for name, rate in rates.items()}
         known = measured[query]
         found[query] = known and replace(known, rates=its, standard_errors={})
     return found

@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from cepbench.arguments import choice
 from cepbench.errors import MissingTypeWarning, StreamError, did_you_mean, suggest
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -26,9 +27,6 @@ from cepbench.patterns.model import (
 from cepbench.streams.advice import UNIT_OF_TIMES
 from cepbench.streams.columns import declared_kind, kind_of_column
 from cepbench.streams.event_stream import EventStream
-
-#: A pattern or a workload.
-Asked = TypeVar("Asked")
 
 #: The kinds of constants that are no numbers.
 _KINDS: dict[type, str] = {str: "text", bool: "boolean"}
@@ -83,17 +81,28 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
         _check_uses_of_time(pattern, stream)
 
 
-def under_one_hierarchy(pattern: Asked, stream: EventStream) -> tuple[Asked, EventStream]:
+class _Queries(Protocol):
+    """A pattern or a workload."""
+
+    @property
+    def hierarchy(self) -> ConceptHierarchy | None: ...
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Self: ...
+
+
+_Asked = TypeVar("_Asked", bound=_Queries)
+
+
+def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, EventStream]:
     """The pattern or workload and the stream, both under the concept hierarchy that either of them has.
 
     A StreamError if they have different ones.
     """
-    its: Any = pattern
-    if its.hierarchy is None:
-        return its.with_hierarchy(stream.hierarchy), stream
+    if pattern.hierarchy is None:
+        return pattern.with_hierarchy(stream.hierarchy), stream
     if stream.hierarchy is None:
-        return pattern, stream.with_hierarchy(its.hierarchy)
-    if its.hierarchy != stream.hierarchy:
+        return pattern, stream.with_hierarchy(pattern.hierarchy)
+    if pattern.hierarchy != stream.hierarchy:
         raise StreamError(
             "the stream has another concept hierarchy than the pattern; make both with the same "
             "one, or leave out one of them: stream.with_hierarchy(None)"

@@ -98,7 +98,7 @@ class RowGroups:
         """The events of some types from one tick on and before another; None for all."""
         schema = self.dataset.schema
         is_integer = pa.types.is_integer(schema.field(self.time).type)
-        bounds = (
+        bounds: Any = (
             its if its is None or is_integer else np.datetime64(its, "ns") for its in (start, stop)
         )
         return rows_of(schema, self.type, self.time, types, *bounds)
