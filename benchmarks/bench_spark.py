@@ -258,7 +258,7 @@ def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
             for name in ("seconds", "copied"):
                 rows.append((f"model, {name}", master, row["cores"], row[name]))
         spark.stop()
-    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None, pattern.types)
+    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), pattern.types)
     detection = SliceDetection(pattern, counts=True)
     begin, end = files.extent
     for share in (0.25, 0.5, 1.0):

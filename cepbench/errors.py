@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 #: Limits in characters of a line and of a whole message: messages quote user input of any length.
 _LONGEST_LINE, _LONGEST_MESSAGE = 700, 10_000
@@ -209,14 +209,19 @@ def at_key(key: str) -> Iterator[None]:
 
 
 @contextmanager
-def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a workload's query to errors about it; a pattern is a query without a name."""
+def errors_at(where: str) -> Iterator[None]:
+    """Add where they arose to errors, if it is not empty."""
     try:
         yield
     except CepbenchError as error:
-        if query:
-            error.args = (f"query {query!r}: {error}",)
+        if where:
+            error.args = (f"{where}: {error}", *error.args[1:])
         raise
+
+
+def errors_naming(query: str) -> AbstractContextManager[None]:
+    """Add the name of a workload's query to errors about it; a pattern is a query without a name."""
+    return errors_at(query and f"query {query!r}")
 
 
 class ReportError(CepbenchError):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from datetime import datetime
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from cepbench.arguments import MOST, whole
+from cepbench.arguments import whole
 from cepbench.engines.aggregation.aggregate import AggregateResult
 from cepbench.engines.aggregation.protocol import AggregateMetrics
 from cepbench.engines.aggregation.registry import AGGREGATORS
@@ -25,7 +23,7 @@ from cepbench.spark.jobs import check_is_builtin, watched
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.slice_job import Events, SliceJob, events_of, nothing_of
 from cepbench.streams.dataset_folder import read_declaration, type_column
-from cepbench.streams.event_stream import EventStream
+from cepbench.streams.parquet import refuse_unknown
 
 
 def aggregate(
@@ -90,11 +88,12 @@ def aggregate(
     given = opened(df)
     if slices is not None:
         slices = whole(slices, "slices", EvaluationError, least=1)
-    if type is None:
-        declaration = None if isinstance(given, DataFrame) else read_declaration(given)
-        type = type_column(declaration.kind if declaration else "")
-    events = events_of(given, aggregation, time, type, id)
-    job = SliceJob.fitting(events, aggregation, _nothing(events, its))
+    declaration = None if isinstance(given, DataFrame) else read_declaration(given)
+    own = type_column(declaration.kind if declaration else "")
+    events = events_of(given, aggregation, time, own if type is None else type, id)
+    job = SliceJob.fitting(events, aggregation, nothing_of(events))
+    if declaration is not None and events.columns.type == own:
+        refuse_unknown(its.types or (), declaration.counts, job.slicer.pattern.hierarchy, given)
     with watched(job.spark, "aggregate"):
         tasks = slices or 4 * job.spark.sparkContext.defaultParallelism
         made = even_slices(job.events, job.slicer, tasks)
@@ -103,23 +102,6 @@ def aggregate(
     if types := sorted({name for its in values.values() for name in its.types}):
         job.report(types)
     return _result(job, made, values)
-
-
-def _nothing(events: Events, pattern: Pattern) -> EventStream:
-    """A stream of no events with their columns; a data set is asked whether it has the types."""
-    if not isinstance(events, ParquetSlices):
-        return nothing_of(events)
-    columns = events.columns
-    is_datetime = pa.types.is_timestamp(events.schema.field(columns.time).type)
-    return EventStream.from_parquet(
-        events.path,
-        time=columns.time,
-        type=columns.type,
-        types=pattern.types,
-        attributes=columns.attributes,
-        end=datetime(1900, 1, 1) if is_datetime else -MOST,
-        hierarchy=pattern.hierarchy,
-    )
 
 
 def even_slices(events: Events, aggregation: SliceAggregation, tasks: int) -> Slices:

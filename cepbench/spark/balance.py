@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -43,30 +43,16 @@ _CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000,
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """When how many events of which kind arrive, from a sample of each kind.
+    """When how many events of which kind arrive, from a sample of each kind."""
 
-    Attributes
-    ----------
-    edges : ndarray of int64, shape (bins + 1,)
-        Times in ticks, ascending.
-    counts : mapping of str to ndarray of float64, shape (bins,)
-        Expected events of each event type in each bin.
-    """
-
+    #: int64, shape (bins + 1,): times in ticks, ascending.
     edges: np.ndarray
+    #: Expected events of each event type in each bin.
     counts: Mapping[str, np.ndarray]
 
     @classmethod
     def of(cls, times: np.ndarray, types: np.ndarray, totals: Mapping[str, int]) -> Density:
-        """The density of sampled events.
-
-        Parameters
-        ----------
-        times : ndarray of int64, shape (sampled,)
-        types : ndarray of str, shape (sampled,)
-        totals : mapping of str to int
-            The number of all events of each type.
-        """
+        """The density of sampled events: their times and types, and the numbers of all by type."""
         weights = np.zeros(len(times))
         for name, total in totals.items():
             its = types == name
@@ -123,7 +109,6 @@ class Slices:
         Times in ticks at which a slice begins; that of the first one is not among them.
     parts : int
         By the values of ``key`` each slice is divided into so many.
-    key : str or None
     by_time : bool
         Whether slices of time are detected apart. Otherwise ``starts`` only divide the work of
         numbering events.
@@ -207,23 +192,12 @@ def planned_slices(
     tasks: int | None,
     cores: int,
 ) -> Slices:
-    """Slices and plans for a stream of which there is a sample.
+    """Slices and plans for a stream of which there is a sample, see :func:`cepbench.spark.detect`.
 
-    Parameters
-    ----------
-    detection : SliceDetection
-    density : Density
-    pieces : sequence of EventStream
-        Parts of the stream with all events of the pattern in a time.
-    given : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan, "per-slice" or None
-    generator : str or None
-    tasks : int or None
-        How many tasks there should be, by default four per core; but in time no more than keep the
-        copied events below :data:`COPIED`, and further ones by key if there is one.
-    cores : int
+    ``pieces`` have all events of the pattern in a time. By default there are four tasks per core; but
+    in time no more than keep the copied events below :data:`COPIED`, and further ones by key if there
+    is one.
 
-    Notes
-    -----
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
     shares of the work, or without ``tasks`` at those of :data:`_ROUNDS`.
@@ -231,10 +205,6 @@ def planned_slices(
     queries = detection.queries
     measured = {
         query: sampled_statistics(pattern, density, pieces) for query, pattern in queries.items()
-    }
-    local = {
-        query: [] if its is None else list(_local_statistics(queries[query], density, its))
-        for query, its in measured.items()
     }
     shown = given if given is not None and not isinstance(given, str) else None
     if shown is None:
@@ -244,7 +214,7 @@ def planned_slices(
         its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
         if its_plan is None:  # the cost of a bin is that of the written order
             its_plan = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
-        partial += _partial_matches(pattern, its_plan, density, local[query])
+        partial += _partial_matches(pattern, its_plan, density, measured[query])
     work = density.events + partial
     wanted = len(_ROUNDS) * cores if tasks is None else tasks
     in_time = wanted
@@ -269,9 +239,9 @@ def planned_slices(
     parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
     made = Slices(starts, parts, key, by_time, (None,))
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (shown,)
-    if given == "per-slice" and shown is not None and any(local.values()):
+    if given == "per-slice" and shown is not None and any(measured.values()):
         plans = tuple(
-            _plan(detection, _weighted(local, density, part, measured), generator)
+            _plan(detection, _weighted(queries, density, part, measured), generator)
             for part in made.slices()
         )
     unit = _seconds_per_unit(detection, pieces, plans[0], density, work)
@@ -330,39 +300,42 @@ def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:
     return measured or Statistics(rates=same, stream_rate=1.0, partitions=1.0)
 
 
-def _local_statistics(
-    pattern: Pattern, density: Density, measured: Statistics
-) -> Iterator[Statistics]:
-    """The statistics of each bin: its rates, and the selectivities of all."""
-    tick = 1e9 if pattern.window.is_datetime else 1.0
-    seconds = np.diff(density.edges) / tick
-    rates = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
-    for number, events in enumerate(density.events / seconds):
-        yield replace(
-            measured,
-            rates={name: float(its[number]) for name, its in rates.items()},
-            stream_rate=max(float(events), 1e-12) if measured.stream_rate else None,
-            standard_errors={},
-        )
+def _rates(pattern: Pattern, density: Density) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Events of each variable in a second of each bin, and those of the whole stream."""
+    seconds = np.diff(density.edges) / (1e9 if pattern.window.is_datetime else 1.0)
+    its = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
+    return its, density.events / seconds
 
 
 def _partial_matches(
-    pattern: Pattern, plan: AnyPlan, density: Density, statistics: Sequence[Statistics]
+    pattern: Pattern, plan: AnyPlan, density: Density, measured: Statistics | None
 ) -> np.ndarray:
-    """Expected partial matches in each bin, shape (bins,); 0 where there is no model of them."""
-    found = np.zeros(len(density.edges) - 1)
+    """Expected partial matches by the rates of each bin, and the selectivities of all, shape (bins,).
+
+    0 where there is no model of them.
+    """
     windows = np.diff(density.edges) / max(1, pattern.window.length)
-    try:
-        for number, its in enumerate(statistics):
+    found = np.zeros(len(windows))
+    if measured is None:
+        return found
+    rates, of_all = _rates(pattern, density)
+    for number, every in enumerate(of_all):
+        its = replace(
+            measured,
+            rates={name: float(rate[number]) for name, rate in rates.items()},
+            stream_rate=max(float(every), 1e-12) if measured.stream_rate else None,
+            standard_errors={},
+        )
+        try:
             cost = log_plan_cost(plan, branch_problems(pattern, its))
-            found[number] = windows[number] * math.exp(min(cost, 600.0))
-    except (StatisticsError, UnsupportedPatternError):
-        return np.zeros(len(found))
+        except (StatisticsError, UnsupportedPatternError):
+            return np.zeros(len(found))
+        found[number] = windows[number] * math.exp(min(cost, 600.0))
     return found
 
 
 def _weighted(
-    local: Mapping[str, Sequence[Statistics]],
+    queries: Mapping[str, Pattern],
     density: Density,
     part: Slice,
     measured: Mapping[str, Statistics | None],
@@ -373,13 +346,12 @@ def _weighted(
     if not weights.sum():
         return measured
     weights /= weights.sum()
-    found: dict[str, Statistics | None] = {}
-    for query, its in measured.items():
-        rates = {
-            name: float(weights @ [(one.rates or {})[name] for one in local[query]])
-            for name in (its.names if its else ())
-        }
-        found[query] = its and replace(its, rates=rates, standard_errors={})
+    found = {}
+    for query, pattern in queries.items():
+        rates, _ = _rates(pattern, density)
+        its = {name: float(weights @ rate) for name, rate in rates.items()}
+        known = measured[query]
+        found[query] = known and replace(known, rates=its, standard_errors={})
     return found
 
 

@@ -285,12 +285,7 @@ def _pieces(density: Density) -> list[tuple[int, int]]:
 
 
 def _check_names(queries: Iterable[str]) -> None:
-    """Check that the matches of queries can be columns of one DataFrame.
-
-    Raises
-    ------
-    EvaluationError
-    """
+    """Raise an EvaluationError if the matches of queries cannot be columns of one DataFrame."""
     names = Counter([QUERY, *map(str.lower, queries)])
     for query in queries:
         if names[query.lower()] > 1:

@@ -40,29 +40,16 @@ _TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 @dataclass(frozen=True)
 class LiveDetection:
-    """What is detected.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan, Automaton, UnionPlan or None
-    evaluator : str or None
-    columns : Columns
-    id : str
-        The column that names events in matches and orders those of one timestamp.
-    schema : Schema
-        Of the events.
-    key : str or None
-        The attribute by whose values events are divided among detectors.
-    detectors : int
-    """
+    """What is detected."""
 
     pattern: Pattern
     plan: AnyPlan | None
     evaluator: str | None
+    #: With an identifier.
     columns: Columns
-    id: str
+    #: Of the events.
     schema: pa.Schema
+    #: The attribute by whose values events are divided among detectors.
     key: str | None = None
     detectors: int = 1
 
@@ -76,7 +63,7 @@ class LiveDetection:
                 "evaluator": self.detector().evaluator,
                 "time": self.columns.time,
                 "type": self.columns.type,
-                "id": self.id,
+                "id": self.columns.id,
                 "key": self.key,
                 "detectors": self.detectors,
                 "columns": str(self.schema),
@@ -84,12 +71,7 @@ class LiveDetection:
         )
 
     def check(self, header: str) -> None:
-        """Check that state is that of the same detection.
-
-        Raises
-        ------
-        SnapshotError
-        """
+        """Check that state is that of the same detection, or raise a SnapshotError."""
         if header != self.header:
             old, new = json.loads(header), json.loads(self.header)
             name = next(name for name in new if new[name] != old[name])
@@ -115,7 +97,7 @@ class LiveDetection:
         reasons = pc.if_else(
             inside, reasons, f"a time out of range in column {self.columns.time!r}"
         )
-        for name in (self.columns.time, self.columns.type, self.id):
+        for name in (self.columns.time, self.columns.type, self.columns.id):
             lacks = events.column(name).is_null()
             reasons = pc.if_else(lacks, f"no value in column {name!r}", reasons)
         broken = {
@@ -126,7 +108,7 @@ class LiveDetection:
 
     def sorted(self, events: pa.Table) -> pa.Table:
         """Events by time, those of one timestamp by identifier."""
-        return events.sort_by([(self.columns.time, "ascending"), (self.id, "ascending")])
+        return events.sort_by([(self.columns.time, "ascending"), (self.columns.id, "ascending")])
 
     def before(self, events: pa.Table, tick: int) -> int:
         """How many of sorted events are before a time."""
@@ -135,27 +117,18 @@ class LiveDetection:
 
 @dataclass
 class LiveState:
-    """A detector between micro-batches.
-
-    Attributes
-    ----------
-    detection : LiveDetection
-    events : Table
-        Events of the last windows that went through the detector, which matches may still name, and
-        after them those held back.
-    detector : Detector or None
-        None before its first event, and once all that it knows is out of date.
-    last : int
-        The time of the last event that went through it, in ticks.
-    due : int or None
-        Once the watermark is after this tick, there may be matches without a new event; None if
-        there is nothing to wait for.
-    """
+    """A detector between micro-batches."""
 
     detection: LiveDetection
+    #: Events of the last windows that went through the detector, which matches may still name, and
+    #: after them those held back.
     events: pa.Table
+    #: None before its first event, and once all that it knows is out of date.
     detector: Detector | None = None
+    #: The time of the last event that went through it, in ticks.
     last: int = 0
+    #: Once the watermark is after this tick, there may be matches without a new event; None if
+    #: there is nothing to wait for.
     due: int | None = None
     _pushed: int = 0
 
@@ -164,24 +137,10 @@ class LiveState:
         return cls(detection, detection.schema.empty_table())
 
     def push(self, came: pa.Table, watermark: int | None) -> tuple[list[pa.Table], pa.Table]:
-        """Take the next events, which are sound, in any order.
+        """Take the next events, which are sound, in any order; returns matches, and late events.
 
-        Parameters
-        ----------
-        came : Table
-        watermark : int or None
-            In ticks; it does not decrease, and None is before all times.
-
-        Returns
-        -------
-        matches : list of Table
-        late : Table
-            The events before the watermark.
-
-        Raises
-        ------
-        CepbenchError
-            See :meth:`cepbench.engines.detection.detector.Detector.take`.
+        The watermark, in ticks, does not decrease, and None is before all times. For errors see
+        :meth:`cepbench.engines.detection.detector.Detector.take`.
         """
         came = self.detection.sorted(came)
         late = came[:0] if watermark is None else came[: self.detection.before(came, watermark)]
@@ -227,7 +186,7 @@ class LiveState:
         assert self.detector is not None
         first = self.detector.position - ready
         parts = [moved(part, -first) for part in self.detector.in_branches([found])]
-        names = self.events.column(self.detection.id).combine_chunks()
+        names = self.events.column(self.detection.columns.id).combine_chunks()
         stream = self.detection.columns.stream(self.events)
         yield named_table(self.detection.pattern, parts, stream, names)
 
@@ -256,10 +215,7 @@ class LiveState:
     ) -> Self:
         """The state that :meth:`packed` returned.
 
-        Raises
-        ------
-        SnapshotError
-            If it is that of another detection.
+        A SnapshotError if it is that of another detection.
         """
         detection.check(header)
         detector = None

@@ -14,13 +14,7 @@ from pyspark.sql import functions as F
 
 from cepbench.engines.runs.slices import Batch, Reader, Slice, Slicer
 from cepbench.spark.balance import Slices
-from cepbench.spark.frames import (
-    Columns,
-    arrow_schema,
-    column,
-    compared,
-    ticks_of,
-)
+from cepbench.spark.frames import Columns, SlicedEvents, arrow_schema, column, compared, ticks_of
 from cepbench.spark.jobs import watched
 from cepbench.streams.event_stream import EventStream
 
@@ -32,44 +26,27 @@ _ROW = (1 << 33) - 1
 
 
 @dataclass(frozen=True)
-class FrameSlices:
-    """A DataFrame of events, and which columns are read.
-
-    Attributes
-    ----------
-    df : DataFrame
-    columns : Columns
-    id : str or None
-        A column that is reported of events, and orders those of one time.
-    types : list of str or None
-        Those of the events that are read; None for all.
-    numbered : bool
-        Whether events are reported by their positions in the whole stream.
-    """
-
-    df: DataFrame
-    columns: Columns
-    id: str | None
-    types: list[str] | None = None
-    numbered: bool = False
+class FrameSlices(SlicedEvents):
+    """A DataFrame of events."""
 
     where = "DataFrame"
 
     @property
     def spark(self) -> SparkSession:
-        return self.df.sparkSession
+        spark: SparkSession = self.source.sparkSession
+        return spark
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns that there are."""
-        return arrow_schema(self.df)
+        return arrow_schema(self.source)
 
     def hierarchy(self) -> None:
         """A DataFrame states no concepts."""
 
     @property
     def _ticks(self) -> Column:
-        return ticks_of(self.df, self.columns.time)
+        return ticks_of(self.source, self.columns.time)
 
     @property
     def _of_types(self) -> Column:
@@ -80,13 +57,13 @@ class FrameSlices:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """The first time, and the tick after the last one."""
-        first, last = self.df.select(F.min(self._ticks), F.max(self._ticks)).collect()[0]
+        first, last = self.source.select(F.min(self._ticks), F.max(self._ticks)).collect()[0]
         return (0, 0) if last is None else (int(first), int(last) + 1)
 
     def starts(self, number: int) -> list[int]:
         """Where slices with about as many events each start."""
         shares = [its / number for its in range(1, number)]
-        times = self.df.select(self._ticks.alias("time"))
+        times = self.source.select(self._ticks.alias("time"))
         found = times.approxQuantile("time", shares, 0.1 / number) if shares else []
         return sorted(set(map(int, found)))
 
@@ -97,7 +74,9 @@ class FrameSlices:
         kind = column(self.columns.type).cast("string")
         if types is not None:
             kind = F.when(kind.isin(*types), kind).otherwise("")
-        narrow = self.df.where(self._of_types).select(self._ticks.alias("time"), kind.alias("type"))
+        narrow = self.source.where(self._of_types).select(
+            self._ticks.alias("time"), kind.alias("type")
+        )
         with watched(self.spark, "sample"):
             totals = {row["type"]: row["count"] for row in narrow.groupBy("type").count().collect()}
             shares = {name: min(1.0, most / total) for name, total in totals.items()}
@@ -106,7 +85,7 @@ class FrameSlices:
 
     def known_types(self) -> list[str]:
         """Some of the types that there are."""
-        rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
+        rows = self.source.select(column(self.columns.type).cast("string")).distinct().limit(1000)
         return sorted(row[0] for row in rows.collect() if row[0] is not None)
 
     def events(self, ranges: Sequence[tuple[int, int]]) -> list[EventStream]:
@@ -114,7 +93,7 @@ class FrameSlices:
         if not ranges:
             return []
         some = reduce(Column.__or__, ((self._ticks >= a) & (self._ticks < b) for a, b in ranges))
-        events = self.df.where(some & self._of_types)
+        events = self.source.where(some & self._of_types)
         with watched(self.spark, "sample"):
             table = events.select(*map(column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True)
@@ -145,7 +124,7 @@ class FrameSlices:
         if made.parts > 1:
             assert made.key is not None
             # Equal values are of one part.
-            of_key = F.pmod(F.hash(compared(self.df, made.key)), F.lit(made.parts))
+            of_key = F.pmod(F.hash(compared(self.source, made.key)), F.lit(made.parts))
         if rests is None:
             starts = [its.start for its in made.slices() if its.start is not None]
             first, last = _rank(ticks - slicer.tail, starts), _rank(ticks + slicer.lead, starts)
@@ -161,15 +140,17 @@ class FrameSlices:
 
     def _with_order(self) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
-        order = F.monotonically_increasing_id() if self.id is None else column(self.id)
-        return self.df.select(*map(column, self.columns.names), order.alias(_ORDER))
+        order = (
+            F.monotonically_increasing_id() if self.columns.id is None else column(self.columns.id)
+        )
+        return self.source.select(*map(column, self.columns.names), order.alias(_ORDER))
 
     def _numbered(self, made: Slices) -> DataFrame:
         """All events with their positions in the whole stream."""
         starts = list(made.starts)
         number = _rank(self._ticks, starts)
         with watched(self.spark, "count"):
-            counted = self.df.select(number.alias("n")).groupBy("n").count().collect()
+            counted = self.source.select(number.alias("n")).groupBy("n").count().collect()
         counts = np.zeros(len(starts) + 1, np.int64)
         for found in counted:
             counts[found["n"]] += found["count"]

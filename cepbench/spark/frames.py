@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -25,17 +26,12 @@ from cepbench.streams.event_stream import EventStream
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a DataFrame that are read.
-
-    Attributes
-    ----------
-    time, type : str
-    attributes : tuple of str
-    """
+    """The columns of a DataFrame that are read; the ``id`` is reported, and orders those of one time."""
 
     time: str
     type: str
     attributes: tuple[str, ...]
+    id: str | None = None
 
     @classmethod
     def of(
@@ -46,28 +42,24 @@ class Columns:
         attributes: tuple[str, ...],
         id: str | None,
     ) -> Columns:
-        """Check that a DataFrame has these columns, or that they are among those of files.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Columns that are among those of a DataFrame or of files, or else a StreamError."""
         columns = cls(
             text(time, "time", StreamError),
             text(type, "type", StreamError),
             read_columns(attributes),
+            id,
         )
         there, known = (
             ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
         )
-        for name in columns.with_id(id):
+        for name in columns.all_names:
             if name not in known:
                 raise StreamError(
                     f"no column {name!r} in {there}; there are {', '.join(known)}"
                     f"{did_you_mean(name, known)}"
                 )
         if isinstance(df, DataFrame):
-            _check_case(df, columns.with_id(id))
+            _check_case(df, columns.all_names)
         return columns
 
     @property
@@ -75,9 +67,10 @@ class Columns:
         """Without duplicates: the type may be an attribute too."""
         return list(dict.fromkeys((self.time, self.type, *self.attributes)))
 
-    def with_id(self, id: str | None) -> list[str]:
-        """These names and that of a column which identifies events, without duplicates."""
-        return list(dict.fromkeys([*self.names, *filter(None, [id])]))
+    @property
+    def all_names(self) -> list[str]:
+        """These names and that of the identifier, without duplicates."""
+        return list(dict.fromkeys([*self.names, *filter(None, [self.id])]))
 
     def of_type(self, types: Sequence[str] | None) -> Column | None:
         """Which events are of these types; None for all."""
@@ -88,6 +81,19 @@ class Columns:
         return EventStream.from_arrow(
             table, type=self.type, time=self.time, attributes=self.attributes, sort=sort
         )
+
+
+@dataclass(frozen=True)
+class SlicedEvents:
+    """Events of which tasks get slices, and which columns are read."""
+
+    #: A DataFrame or a path.
+    source: Any
+    columns: Columns
+    #: Those of the events that are read; None for all.
+    types: list[str] | None = None
+    #: Whether events are reported by their positions in the whole stream.
+    numbered: bool = False
 
 
 def _check_case(df: DataFrame, names: Sequence[str]) -> None:
@@ -106,12 +112,8 @@ def _check_case(df: DataFrame, names: Sequence[str]) -> None:
 def opened(df: DataFrame | str | Path) -> DataFrame | Path:
     """A DataFrame, or the path of Parquet files.
 
-    Raises
-    ------
-    StreamError
-        If it is neither.
-    DatasetError
-        If there is no such path, or a data set there is incomplete.
+    A StreamError or DatasetError if it is neither, there is no such path, or a data set there is
+    incomplete.
     """
     if isinstance(df, str | os.PathLike):
         path = _local(os.fspath(df))
@@ -187,10 +189,7 @@ _HELD = {
 def plain(schema: pa.Schema) -> pa.Schema:
     """A schema without the types that Spark does not take.
 
-    Raises
-    ------
-    StreamError
-        If there is no type for a column.
+    A StreamError if there is no type for a column.
     """
     found = pa.schema([(field.name, _plain_type(field.type)) for field in schema])
     for field in found:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
@@ -18,15 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
-from cepbench.files import user_path, whole_file
+from cepbench.files import user_path
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
-from cepbench.spark.jobs import run_job, short_errors
+from cepbench.spark.jobs import run_job, watched
 from cepbench.streams.dataset_folder import (
     MONTH,
     QUARANTINE,
@@ -35,12 +34,7 @@ from cepbench.streams.dataset_folder import (
     finish_dataset,
     unfinished_dataset,
 )
-from cepbench.streams.parquet_files import (
-    ROW_GROUP,
-    parquet_options,
-    under_hierarchy,
-    write_table,
-)
+from cepbench.streams.parquet_files import table_writer, under_hierarchy, write_table
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,
@@ -71,14 +65,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """The result of an ingest.
-
-    Attributes
-    ----------
-    path : Path
-        The data set.
-    declaration : Declaration
-    """
+    """The result of an ingest: the data set's path and declaration."""
 
     path: Path
     declaration: Declaration
@@ -278,16 +265,11 @@ def _ingest(
         if declaration is None:
             items = [(number, file, day) for number, (file, day) in enumerate(files)]
             found = run_job(
-                spark,
-                partial(_stage, form, path, sort),
-                items,
-                name="ingest",
-                unit="file",
-                progress=progress,
+                spark, partial(_stage, form, path, sort), items, name="ingest", progress=progress
             )
             reports = [report for report, _ in found]
             reasons = sum((counts for _, counts in found), Counter())
-            counts = _write_events(spark, stored, path, sum(report.events for report in reports))
+            counts = _write_events(spark, stored, path, reports, progress)
             declaration = Declaration(
                 kind=form.kind,
                 parameters=parameters,
@@ -329,8 +311,8 @@ def _stage(
     events = bad = 0
 
     with (
-        _writer(path / STAGING / name, staged) as good_rows,
-        _writer(path / QUARANTINE / name, kept) as bad_rows,
+        table_writer(path / STAGING / name, staged) as good_rows,
+        table_writer(path / QUARANTINE / name, kept) as bad_rows,
     ):
         for rows in read_rows(file, form, day=day, sort=sort):
             moments = rows.events.column("ts").cast(pa.timestamp("ns")).cast(pa.int64())
@@ -347,9 +329,14 @@ def _stage(
 
 
 def _write_events(
-    spark: SparkSession, schema: pa.Schema, path: Path, events: int
+    spark: SparkSession,
+    schema: pa.Schema,
+    path: Path,
+    reports: Sequence[FileReport],
+    progress: bool,
 ) -> dict[str, int]:
     """Sort the staged events, add differences, and write them by month; counts by type."""
+    events = sum(report.events for report in reports)
     if not events:
         # A file without rows, so that the data set reads as an empty stream.
         write_table(schema.empty_table(), path / "empty.parquet")
@@ -364,7 +351,7 @@ def _write_events(
         .sortWithinPartitions("symbol", "ts", "sequence")
         .mapInArrow(write, "symbol string, events long")
     )
-    with short_errors("ingest"):
+    with watched(spark, "ingest", progress=progress):
         counted = written.toPandas()
     return {str(name): int(count) for name, count in sorted(counted.itertuples(index=False))}
 
@@ -396,20 +383,10 @@ def _write_partition(
                 name = str(month)
                 if name not in writers:
                     file = path / f"{MONTH}={name}" / part
-                    writers[name] = files.enter_context(_writer(file, schema))
+                    writers[name] = files.enter_context(table_writer(file, schema))
                 inside = table.filter(pa.array(months == month))
                 writers[name](inside.select(schema.names).cast(schema))
     return pa.RecordBatch.from_pydict(
         {"symbol": list(counts), "events": list(counts.values())},
         schema=pa.schema([("symbol", pa.string()), ("events", pa.int64())]),
     )
-
-
-@contextmanager
-def _writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Write a Parquet file table by table, atomically."""
-    with (
-        whole_file(file) as unfinished,
-        pq.ParquetWriter(unfinished, schema, **parquet_options(schema)) as writer,
-    ):
-        yield partial(writer.write_table, row_group_size=ROW_GROUP)

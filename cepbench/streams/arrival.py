@@ -40,26 +40,17 @@ _MICROSECOND = 1000
 
 @dataclass(frozen=True)
 class ArrivalClock:
-    """Stamps the events of a stream, batch by batch.
+    """Stamps the events of a stream, batch by batch."""
 
-    Attributes
-    ----------
-    origin : int
-        The first timestamp.
-    unit : int
-        In ticks of timestamps; it divides all that are stamped, from the origin on.
-    slots : int
-        Stamps of each unit.
-    last : int or None
-        The timestamp of the last event stamped.
-    rank : int
-        Its rank.
-    """
-
+    #: The first timestamp.
     origin: int = 0
+    #: In ticks of timestamps; it divides all that are stamped, from the origin on.
     unit: int = 1
+    #: Stamps of each unit.
     slots: int = _SLOTS
+    #: The timestamp of the last event stamped.
     last: int | None = None
+    #: Its rank.
     rank: int = 0
 
     @classmethod
@@ -104,10 +95,8 @@ class ArrivalClock:
     def stamped(self, batch: EventStream) -> tuple[EventStream, Self]:
         """The next events with stamps for times, and the clock after them.
 
-        Raises
-        ------
-        StreamError
-            If a timestamp is no whole number of units, has too many events, or is too late.
+        A StreamError if a timestamp is no whole number of units, has too many events, or is too
+        late.
         """
         times = batch.timestamps
         if not len(times):
@@ -167,12 +156,7 @@ class ArrivalClock:
         return min(units * self.slots + self.slots // 2 - 1, 2 * _MOST)
 
     def check_windows(self, patterns: Iterable[Pattern]) -> None:
-        """Check that no window is longer than all that can be stamped.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Check that no window is longer than all that can be stamped, or raise a StreamError."""
         for its in patterns:
             if self.pattern(its).window.length >= _MOST:
                 raise StreamError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,12 @@ from cepbench.streams.columns import (
     Booleans,
     CodedStrings,
     Decimals,
-    StreamColumns,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Made = TypeVar("Made")
 
 #: Timestamp differences, and a timestamp plus a window, must fit 64 bits.
 FARTHEST = 2**62 - 1
@@ -36,10 +37,8 @@ def table_from_frame(
 ) -> pa.Table:
     """The columns of a stream as an Arrow table, sparse columns made dense.
 
-    Raises
-    ------
-    StreamError
-        If it is not a DataFrame, or a column is missing, is the index, or cannot be converted.
+    A StreamError if it is not a DataFrame, or a column is missing, is the index, or cannot be
+    converted.
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
@@ -97,18 +96,21 @@ def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
         ) from error
 
 
-def columns_of_table(
+def stream_of_table(
+    made: Callable[..., Made],
     table: pa.Table,
     *,
     type: str,
     time: str,
     attributes: Iterable[str] | None = None,
     sort: bool = False,
-) -> StreamColumns:
-    """Validate a table and return its columns; rows are events in arrival order.
+) -> Made:
+    """Validate a table and make a stream of its columns; rows are events in arrival order.
 
     Parameters
     ----------
+    made : callable
+        The fields of an EventStream → a stream.
     table : pyarrow.Table, n rows
         Or another object that gives its rows to Arrow (``__arrow_c_stream__``): a RecordBatch, a
         RecordBatchReader, a DataFrame of Polars, a relation of DuckDB.
@@ -156,7 +158,7 @@ def columns_of_table(
     if order is not None:
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
-    return StreamColumns(
+    return made(
         types.codes,
         types.values,
         timestamps,
@@ -190,10 +192,7 @@ def _table_from(given: Any) -> pa.Table:
 def check_columns(wanted: list[str], known: list[str], where: str = "") -> None:
     """Check the names of the columns to read.
 
-    Raises
-    ------
-    StreamError
-        If one is unknown (the nearest is suggested), or two columns have one name.
+    A StreamError if one is unknown (the nearest is suggested), or two columns have one name.
     """
     for name, count in Counter(known).items():
         if count > 1:

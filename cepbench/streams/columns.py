@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cepbench.errors import StreamError
-from cepbench.patterns.concepts import ConceptHierarchy
 
 
 @dataclass(frozen=True, slots=True)
 class CodedStrings:
-    """A text column as codes into a table of values; code -1 is a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n,)
-    values : tuple of str
-    """
+    """A text column as codes, int32, into a table of values; code -1 is a missing value."""
 
     codes: np.ndarray
     values: tuple[str, ...]
@@ -39,12 +31,7 @@ class CodedStrings:
 
 @dataclass(frozen=True, slots=True)
 class Booleans:
-    """A boolean column: code 0 is false, 1 true, -1 a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int8, shape (n,)
-    """
+    """A boolean column as codes, int8: 0 is false, 1 true, -1 a missing value."""
 
     codes: np.ndarray
     values: ClassVar[tuple[bool, ...]] = (False, True)
@@ -65,14 +52,8 @@ class Booleans:
 class Decimals:
     """A column of decimals of at most 15 significant digits, each as the float nearest to it.
 
-    Such decimals are equal, and in order, exactly where their floats are.
-
-    Attributes
-    ----------
-    numbers : ndarray of float64, shape (n,)
-        NaN where missing.
-    scale : int
-        No value has more digits after the point; 1 or more.
+    Such decimals are equal, and in order, exactly where their floats are, which are NaN where missing.
+    No value has more digits after the point than the scale, which is 1 or more.
     """
 
     numbers: np.ndarray
@@ -139,10 +120,7 @@ def missing_values(like: AttributeColumn, number: int) -> AttributeColumn:
 def joined_columns(name: str, first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
     """The values of an attribute in two batches, one after the other.
 
-    Raises
-    ------
-    StreamError
-        If their values are of different kinds, or an integer would be rounded.
+    A StreamError if their values are of different kinds, or an integer would be rounded.
     """
     if declared_kind(first) != declared_kind(second) or isinstance(first, Decimals) != isinstance(
         second, Decimals
@@ -200,17 +178,3 @@ def unpacked_column(array: np.ndarray, rest: Any) -> AttributeColumn:
         case "booleans":
             return Booleans(array)
     return array
-
-
-class StreamColumns(NamedTuple):
-    """The validated fields of an :class:`~cepbench.streams.event_stream.EventStream`."""
-
-    type_codes: np.ndarray
-    type_names: tuple[str, ...]
-    timestamps: np.ndarray
-    is_datetime: bool
-    attributes: Mapping[str, AttributeColumn]
-    unusable: Mapping[str, str]
-    positions: range | np.ndarray | None
-    hierarchy: ConceptHierarchy | None = None
-    time_name: str = ""

@@ -1,7 +1,6 @@
 """Trades of companies in a concept hierarchy: the stream of E-Cube's experiments.
 
-Trades come at equal distances of time. Each has random numbers of its own, counted by its position,
-so the events do not depend on how the work is divided, and fewer events are the beginning of more.
+Trades come at equal distances of time; fewer events are the beginning of more.
 
 It stands for the real trades of [liu2011]_, section VII: 10,000 tuples, replayed at 1000 a second.
 
@@ -15,27 +14,22 @@ of six, and three each is our reading.
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import elements, whole
-from cepbench.errors import DatasetError
+from cepbench.errors import CepbenchError, DatasetError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.parquet_files import under_hierarchy
 from cepbench.streams.stock_rates import check_names, relative_rates
-from cepbench.streams.ticks import Ticks
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
 
 #: Figure 12; Education for its "Educational co." and the queries' EDUCATION.
 HIERARCHY = ConceptHierarchy(
@@ -57,25 +51,18 @@ COMPANIES = (
 #: Nanoseconds between two trades of one company, if its rate is 1: 1000 trades of all in a second.
 _BETWEEN = len(COMPANIES) * 1_000_000
 
-#: Cents.
-_LOWEST_PRICE, _HIGHEST_PRICE = 1_000, 9_999
-_MOST_VOLUME = 1000
+#: Prices, in cents, and volumes.
+_PRICES, _VOLUMES = (1_000, 9_999), (1, 1_000)
+
+
+def _segments(given: Any, name: str, error: type[CepbenchError]) -> list[dict[str, float]]:
+    segments = elements(given, name, "[{DELL = 0.1}]", error)
+    return [relative_rates(segment) for segment in segments]
 
 
 @dataclass(frozen=True)
-class CompanyTrades(Ticks):
+class CompanyTrades(GeneratedStream):
     """Trades of all companies in :data:`COMPANIES`.
-
-    Parameters
-    ----------
-    events : int
-    seed : int
-    rates : mapping of str to float
-        Factors of the companies' rates; others have 1, which is 1000 trades a second of all companies
-        together. A higher rate of one shortens the distance between trades and leaves the others' rates.
-    segments : sequence of mapping
-        Parameter sets in a row, each for an equal share of the events: rates that replace some of the
-        stream's.
 
     Raises
     ------
@@ -88,42 +75,21 @@ class CompanyTrades(Ticks):
     1000
     """
 
-    kind: ClassVar[str] = "company-trades"
-    required: ClassVar[tuple[str, ...]] = ("events",)
+    kind = "company-trades"
 
-    events: int
-    seed: int = 0
-    rates: Mapping[str, float] = field(default_factory=dict)
-    segments: Sequence[Mapping[str, float]] = ()
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
+    #: Factors of the companies' rates; others have 1, which is 1000 trades a second of all
+    #: companies together. A higher rate of one shortens the distance between trades and leaves the
+    #: others' rates.
+    rates: Mapping[str, float] = parameter(relative_rates, dict)
+    #: Parameter sets in a row, each for an equal share of the events: rates that replace some of
+    #: the stream's.
+    segments: Sequence[Mapping[str, float]] = parameter(_segments, ())
 
     def __post_init__(self) -> None:
-        segments = elements(self.segments, "segments", "[{DELL = 0.1}]", DatasetError)
-        checked: dict[str, Any] = {
-            "events": whole(self.events, "events", DatasetError, least=1),
-            "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "rates": relative_rates(self.rates),
-            "segments": [relative_rates(segment) for segment in segments],
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        super().__post_init__()
         _ = self._drawn  # raises errors of names
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        text = json.dumps(self.parameters, sort_keys=True)
-        return f"{self.kind}-{self.events}-{self.seed}-{zlib.crc32(text.encode()):08x}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {
-            "events": self.events,
-            "seed": self.seed,
-            "arithmetic": ARITHMETIC,
-            "rates": self.rates,
-            "segments": self.segments,
-        }
 
     def table(self, first: int, last: int) -> pa.Table:
         """The trades from ``first`` to before ``last``, in the stored columns.
@@ -142,13 +108,12 @@ class CompanyTrades(Ticks):
             codes[inside] = np.searchsorted(shares, share[inside], side="right")
             times[inside] = began + gap * (np.arange(first, last)[inside] - begin)
             began += gap * (end - begin)
-        prices = draws[:, 1] % np.uint64(_HIGHEST_PRICE - _LOWEST_PRICE + 1)
         table = pa.table(
             {
                 "symbol": pa.DictionaryArray.from_arrays(codes, pa.array(COMPANIES)),
                 "ts": (times // 1000).view("datetime64[us]"),
-                "price": _LOWEST_PRICE + prices.astype(np.int64),
-                "volume": 1 + (draws[:, 2] % np.uint64(_MOST_VOLUME)).astype(np.int64),
+                "price": drawn_from(draws[:, 1], *_PRICES),
+                "volume": drawn_from(draws[:, 2], *_VOLUMES),
             }
         )
         return under_hierarchy(table, HIERARCHY)

@@ -51,31 +51,20 @@ def type_column(kind: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """The description of a complete data set, ``_dataset.json``.
+    """The description of a complete data set, ``_dataset.json``."""
 
-    Attributes
-    ----------
-    kind : str
-        Its origin, such as ``nasdaq-style``.
-    parameters : mapping
-        Parameters of its generation; equal kind and parameters give equal events.
-    events : int
-    counts : mapping of str to int
-        Events of each type.
-    columns : mapping of str to str
-        Arrow type of each column.
-    notes : mapping
-        Further information, such as the number of quarantined rows.
-    versions : mapping of str to str
-        Of Python and the libraries that wrote it.
-    """
-
+    #: Its origin, such as ``nasdaq-style``.
     kind: str
+    #: Parameters of its generation; equal kind and parameters give equal events.
     parameters: Mapping[str, Any]
     events: int
+    #: Events of each type.
     counts: Mapping[str, int]
+    #: Arrow type of each column.
     columns: Mapping[str, str]
+    #: Further information, such as the number of quarantined rows.
     notes: Mapping[str, Any] = field(default_factory=dict)
+    #: Of Python and the libraries that wrote it.
     versions: Mapping[str, str] = field(default_factory=lambda: _versions())
 
 
@@ -87,10 +76,7 @@ def is_declared(path: Path) -> bool:
 def read_declaration(path: str | Path) -> Declaration | None:
     """The declaration of a complete data set; None for any other folder or file.
 
-    Raises
-    ------
-    DatasetError
-        If the path does not exist, or the data set is incomplete.
+    A DatasetError if the path does not exist, or the data set is incomplete.
     """
     path = user_path(path)
     if not path.exists():
@@ -119,12 +105,8 @@ def begin_dataset(
 ) -> Declaration | None:
     """Prepare a folder for writing a data set; returns its declaration if it is already complete.
 
-    Files of an interrupted writer are deleted.
-
-    Raises
-    ------
-    DatasetError
-        If the folder has another data set, or other files.
+    Files of an interrupted writer are deleted. A DatasetError if the folder has another data set,
+    or other files.
     """
     path = user_path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
@@ -160,10 +142,7 @@ def begin_dataset(
 def writing(path: Path) -> Iterator[None]:
     """Keep other processes from writing a data set in a folder, which is created if need be.
 
-    Raises
-    ------
-    DatasetError
-        If another process does; it is named.
+    A DatasetError if another process does; it is named.
     """
     path.mkdir(parents=True, exist_ok=True)
     with held(path, _WRITER, "writes a data set", DatasetError):
@@ -176,12 +155,8 @@ def unfinished_dataset(
 ) -> Iterator[Declaration | None]:
     """:func:`begin_dataset`, and until the end of the block no other process writes there.
 
-    A data set that is complete is not locked.
-
-    Raises
-    ------
-    DatasetError
-        See :func:`begin_dataset`; also if another process is writing there.
+    A data set that is complete is not locked. For errors see :func:`begin_dataset` and
+    :func:`writing`.
     """
     if (path / DECLARATION).exists() or path.is_file():
         yield begin_dataset(path, kind=kind, parameters=parameters)

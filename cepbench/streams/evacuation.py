@@ -9,19 +9,15 @@ has no such data. Routes, shares, times and age groups are chosen here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import whole
-from cepbench.errors import DatasetError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.parquet_files import under_hierarchy
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
 
 _STATES = {"TX": ("G", "A", "D"), "OK": ("O", "T")}
 _CITIES = tuple(city for cities in _STATES.values() for city in cities)
@@ -53,9 +49,6 @@ _READ = (1.0, 0.5, 0.125)
 _BEGIN, _JOURNEY, _WAY = 72, (2, 12), (1, 8)
 _HOUR = 3_600_000
 
-#: Persons of a file.
-FILE_PERSONS = 40_000
-
 _LONGEST = max(map(len, ROUTES))
 
 # Purposes of random numbers.
@@ -63,18 +56,8 @@ _OF_PERSONS, _OF_READINGS = range(2)
 
 
 @dataclass(frozen=True)
-class Evacuation:
+class Evacuation(GeneratedStream):
     """The readings of some persons.
-
-    Parameters
-    ----------
-    persons : int
-    seed : int
-
-    Raises
-    ------
-    DatasetError
-        If a number is out of range.
 
     Examples
     --------
@@ -82,46 +65,17 @@ class Evacuation:
     ['symbol', 'ts', 'id', 'person_id', 'age-group', 'sequence']
     """
 
-    kind: ClassVar[str] = "evacuation"
-    required: ClassVar[tuple[str, ...]] = ("persons",)
+    kind = "evacuation"
+    required = ("persons",)
+    per_file = 40_000
 
-    persons: int
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("persons", 1), ("seed", 0)):
-            object.__setattr__(
-                self, name, whole(getattr(self, name), name, DatasetError, least=least)
-            )
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        return f"{self.kind}-{self.persons}-{self.seed}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {"persons": self.persons, "seed": self.seed, "arithmetic": ARITHMETIC}
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """Nothing beyond the parameters."""
-        return {}
+    persons: int = parameter(whole, least=1)
+    seed: int = SEED()
 
     @property
     def expected(self) -> float:
-        """The expected number of events."""
         cities = sum(share * len(route) for route, share in ROUTES.items())
         return self.persons * cities * sum(_READ)
-
-    def files(self) -> dict[str, tuple[int, int]]:
-        """Persons by file: the first, and the one after the last."""
-        firsts = range(0, self.persons, FILE_PERSONS)
-        return {
-            f"part-{place:05d}.parquet": (first, min(first + FILE_PERSONS, self.persons))
-            for place, first in enumerate(firsts)
-        }
 
     def table(self, first: int, last: int) -> pa.Table:
         """The readings of the persons from ``first`` to before ``last``, in the stored columns.

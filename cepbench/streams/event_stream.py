@@ -114,15 +114,7 @@ class EventStream:
         return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
 
     def with_rows(self, rows: Any, positions: range | np.ndarray | None = None) -> EventStream:
-        """The events of some rows, unchecked.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int64
-            In the order of time.
-        positions : range or ndarray of int64, optional
-            Those of the selected events.
-        """
+        """The events of some rows in the order of time, unchecked, and their positions."""
         return EventStream(
             self.type_codes[rows],
             self.type_names,
@@ -281,17 +273,17 @@ class EventStream:
         sort: bool = False,
         hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
-        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.columns_of_table`.
+        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_of_table`.
 
         ``hierarchy`` is that of :meth:`with_hierarchy`.
         """
-        from cepbench.streams.arrow import columns_of_table, table_from_frame
+        from cepbench.streams.arrow import stream_of_table, table_from_frame
 
         if attributes is not None:
             attributes = texts(attributes, "attributes", StreamError)
         table = table_from_frame(frame, type, time, attributes)
-        columns = columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort)
-        return cls(*columns._replace(hierarchy=hierarchy_from(hierarchy)))
+        stream = stream_of_table(cls, table, type=type, time=time, attributes=attributes, sort=sort)
+        return stream.with_hierarchy(hierarchy)
 
     @classmethod
     def from_arrow(
@@ -303,10 +295,10 @@ class EventStream:
         attributes: Iterable[str] | None = None,
         sort: bool = False,
     ) -> EventStream:
-        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.columns_of_table`."""
-        from cepbench.streams.arrow import columns_of_table
+        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.stream_of_table`."""
+        from cepbench.streams.arrow import stream_of_table
 
-        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
+        return stream_of_table(cls, table, type=type, time=time, attributes=attributes, sort=sort)
 
     @classmethod
     def from_parquet(
@@ -323,23 +315,23 @@ class EventStream:
         positions: bool = False,
         hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
-        """A stream from Parquet; see :func:`cepbench.streams.parquet.columns_of_parquet`."""
-        from cepbench.streams.parquet import columns_of_parquet
+        """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_of_parquet`."""
+        from cepbench.streams.parquet import stream_of_parquet
 
-        return cls(
-            *columns_of_parquet(
-                path,
-                type=type,
-                time=time,
-                attributes=attributes,
-                types=types,
-                start=start,
-                end=end,
-                sort=sort,
-                positions=positions,
-                hierarchy=hierarchy,
-            )
+        stream: EventStream = stream_of_parquet(
+            cls,
+            path,
+            type=type,
+            time=time,
+            attributes=attributes,
+            types=types,
+            start=start,
+            end=end,
+            sort=sort,
+            positions=positions,
+            hierarchy=hierarchy,
         )
+        return stream
 
 
 def _series(column: AttributeColumn) -> Any:

@@ -96,10 +96,7 @@ _Asked = TypeVar("_Asked", bound=_Queries)
 def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, EventStream]:
     """The pattern or workload and the stream, both under the concept hierarchy that either of them has.
 
-    Raises
-    ------
-    StreamError
-        If they have different ones.
+    A StreamError if they have different ones.
     """
     if pattern.hierarchy is None:
         return pattern.with_hierarchy(stream.hierarchy), stream
@@ -116,10 +113,8 @@ def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, E
 def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> EventStream:
     """A batch under the concept hierarchy of the patterns that a run is of.
 
-    Raises
-    ------
-    StreamError
-        If the batch has another one, or one under which a pattern would have other matches.
+    A StreamError if the batch has another one, or one under which a pattern would have other
+    matches.
     """
     for pattern in patterns:
         its, batch = under_one_hierarchy(pattern, batch)
@@ -135,12 +130,7 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
 def reporting_missing_types(missing_types: str) -> Iterator[None]:
     """Within a call of a user, report each missing type once, as its argument ``missing_types`` says.
 
-    Calls inside follow the outermost one.
-
-    Raises
-    ------
-    StreamError
-        If it is not one of :data:`MISSING_TYPES`.
+    Calls inside follow the outermost one. A StreamError if it is not one of :data:`MISSING_TYPES`.
     """
     chosen = choice(missing_types, "missing_types", MISSING_TYPES, StreamError)
     if _asked.get() is not None:
@@ -158,12 +148,7 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
 
     An item of such a type binds nothing. It is a warning, or an error within
     :func:`reporting_missing_types` if that asks for one, and if a concept hierarchy declares the
-    types.
-
-    Raises
-    ------
-    StreamError
-        With the unknown type and the nearest known one.
+    types. A StreamError with the unknown type and the nearest known one.
     """
     if len(stream):
         declared = () if stream.hierarchy is None else stream.hierarchy.names
@@ -175,15 +160,8 @@ def report_types(
 ) -> None:
     """Report the types of patterns that are missing, see :func:`check_types`.
 
-    Parameters
-    ----------
-    patterns : iterable of Pattern
-    present : iterable of str
-        The types that events have.
-    where : str
-        What has these events, for the message.
-    declared : iterable of str
-        The names of a concept hierarchy; empty without one.
+    ``where`` events have the types that are present, for the message; ``declared`` are the names of a
+    concept hierarchy, empty without one.
     """
     types, concepts = [*present], [*declared]
     known = {*types, *concepts}
@@ -251,12 +229,7 @@ def _check_uses_of_time(pattern: Pattern, stream: EventStream) -> None:
 
 
 def check_no_time(name: str, stream: EventStream) -> None:
-    """Check that an attribute is not the stream's time, of which only conditions know the values.
-
-    Raises
-    ------
-    StreamError
-    """
+    """Raise a StreamError if an attribute is the stream's time, whose values only conditions know."""
     if stream.is_datetime and stream.is_time(name):
         raise StreamError(
             f"{name!r} is the time of the stream, a datetime, which only conditions read; keep a copy "
@@ -294,13 +267,17 @@ def _declared_kind(expression: Expression, stream: EventStream) -> str | None:
         return declared_kind(stream.column(expression.name))
     if isinstance(expression, Constant):
         return _KINDS.get(type(expression.value), "number")
-    if isinstance(expression, Aggregate):
-        parts: tuple[Expression, ...] = (expression.attribute,)
-    elif isinstance(expression, Negative):
-        parts = (expression.operand,)
-    else:
-        parts = (expression.left, expression.right)
+    parts = _parts(expression)
     return "number" if all(_declared_kind(part, stream) == "number" for part in parts) else None
+
+
+def _parts(expression: Aggregate | Negative | Arithmetic) -> tuple[Expression, ...]:
+    match expression:
+        case Aggregate():
+            return (expression.attribute,)
+        case Negative():
+            return (expression.operand,)
+    return expression.left, expression.right
 
 
 def _kind(expression: Expression, stream: EventStream) -> str | None:
@@ -319,11 +296,7 @@ def _kind(expression: Expression, stream: EventStream) -> str | None:
             return "number"
         case Constant(value):
             return _KINDS.get(type(value), "number")
-        case Negative(operand):
-            parts: tuple[Expression, ...] = (operand,)
-        case Arithmetic(_, left, right):
-            parts = (left, right)
-    for part in parts:
+    for part in _parts(expression):
         kind = _kind(part, stream)
         if kind in ("text", "boolean"):
             raise StreamError(f"{expression}: arithmetic on a {kind}; {kind}s can only be = or !=")

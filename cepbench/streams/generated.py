@@ -2,68 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tqdm import tqdm
 
 from cepbench.arguments import choice
 from cepbench.errors import DatasetError, did_you_mean
+from cepbench.files import locked, user_path
 from cepbench.streams.company_trades import CompanyTrades
-from cepbench.streams.dataset_folder import Declaration, type_column
+from cepbench.streams.dataset_folder import (
+    DECLARATION,
+    Declaration,
+    finish_dataset,
+    type_column,
+    unfinished_dataset,
+    writing,
+)
 from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ten_symbols import TenSymbols
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
-
-
-class GeneratedStream(Protocol):
-    """A synthetic stream; a frozen dataclass of its parameters.
-
-    Equal parameters give equal events, whoever writes which file: a loop
-    (:func:`cepbench.streams.datasets.making.make_stream`) or Spark tasks
-    (:func:`cepbench.spark.generate.generate_stream`).
-
-    Attributes
-    ----------
-    kind : str
-        Of the data sets that are generated, such as ``nasdaq-style``.
-    required : tuple of str
-        Parameters that have to be given, those that decide the size.
-    """
-
-    kind: ClassVar[str]
-    required: ClassVar[tuple[str, ...]]
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams, different for other parameters."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, ready for JSON."""
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """Further information for the declaration."""
-
-    @property
-    def expected(self) -> float:
-        """The expected number of events."""
-
-    def files(self) -> Mapping[str, tuple[Any, ...]]:
-        """Path of each file below the folder of the data set -> its arguments of :meth:`table`."""
-
-    def table(self, *part: Any) -> pa.Table:
-        """The events of a part, with a dictionary of all types in :func:`type_column`, and ``ts``."""
-
 
 #: Kind of data set -> the stream that it is generated from.
 GENERATED: Mapping[str, type[GeneratedStream]] = {
@@ -82,24 +52,15 @@ GENERATED: Mapping[str, type[GeneratedStream]] = {
 
 
 def parameters_of(kind: str) -> list[str]:
-    """The names of the parameters of a kind of stream.
-
-    Raises
-    ------
-    DatasetError
-        If there is no such kind.
-    """
+    """The names of the parameters of a kind of stream; a DatasetError if there is no such kind."""
     stream = GENERATED[choice(kind, "kind", GENERATED, DatasetError)]
-    return [each.name for each in fields(cast(Any, stream))]
+    return [each.name for each in fields(stream)]
 
 
 def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     """A stream of a kind in :data:`GENERATED` from its parameters.
 
-    Raises
-    ------
-    DatasetError
-        If there is no such kind, or a parameter is unknown, missing or out of range.
+    A DatasetError if there is no such kind, or a parameter is unknown, missing or out of range.
     """
     known = parameters_of(kind)
     for name in parameters:
@@ -114,17 +75,50 @@ def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     return GENERATED[kind](**parameters)
 
 
-def write_file(
+#: Delay before a progress bar appears.
+_SHORT_SECONDS = 2.0
+
+
+def in_a_loop(write: Callable[[Any], Any], files: Sequence[Any]) -> list[Any]:
+    """Write one file after the other, with a progress bar."""
+    bar = tqdm(files, desc="generate", unit=" files", delay=_SHORT_SECONDS)
+    return [write(file) for file in bar]
+
+
+def make_stream(
+    path: str | Path,
+    stream: GeneratedStream,
+    job: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = in_a_loop,
+) -> Declaration:
+    """A synthetic stream as a data set of Parquet files in a folder.
+
+    A complete data set with the same parameters is kept; an incomplete one is generated again. The
+    job, such as :func:`cepbench.spark.jobs.run_job`, maps a function to items. A DatasetError if
+    the folder has other content, or another process writes there.
+    """
+    path = user_path(path).resolve()
+    kind, parameters = stream.kind, stream.parameters
+    with unfinished_dataset(path, kind=kind, parameters=parameters) as declaration:
+        if declaration is None:
+            written = job(partial(_write_file, stream, path), list(stream.files().items()))
+            every, schemas = zip(*written, strict=True)
+            counts = {name: sum(counts[name] for counts in every) for name in every[0]}
+            declaration = Declaration(
+                kind=kind,
+                parameters=parameters,
+                events=sum(counts.values()),
+                counts=counts,
+                columns={field.name: str(field.type) for field in schemas[0]},
+                notes=stream.notes,
+            )
+            finish_dataset(path, declaration)
+    return declaration
+
+
+def _write_file(
     stream: GeneratedStream, path: Path, file: tuple[str, tuple[Any, ...]]
 ) -> tuple[dict[str, int], pa.Schema]:
-    """Write one file, an item of :meth:`GeneratedStream.files`.
-
-    Returns
-    -------
-    counts : dict of str to int
-        Events of every type of the stream, also of those without an event in the file.
-    schema : pyarrow.Schema
-    """
+    """Write an item of :meth:`GeneratedStream.files`; its events of all types, and its columns."""
     name, part = file
     table = stream.table(*part)
     write_table(table, path / name)
@@ -133,17 +127,29 @@ def write_file(
     return dict(zip(types.dictionary.to_pylist(), counts.tolist(), strict=True)), table.schema
 
 
-def declaration_of(
-    stream: GeneratedStream, written: Iterable[tuple[Mapping[str, int], pa.Schema]]
-) -> Declaration:
-    """The declaration of the data set, from what :func:`write_file` returned for its files."""
-    every, schemas = zip(*written, strict=True)
-    counts = {name: sum(counts[name] for counts in every) for name in every[0]}
-    return Declaration(
-        kind=stream.kind,
-        parameters=stream.parameters,
-        events=sum(counts.values()),
-        counts=counts,
-        columns={field.name: str(field.type) for field in schemas[0]},
-        notes=stream.notes,
-    )
+def make_in_one_step(path: Path, stream: GeneratedStream) -> None:
+    """Make a data set atomically: in a temporary folder, which is renamed when complete.
+
+    Of two processes that need it at the same time, one makes it and the other waits. A DatasetError
+    if the folder cannot be written, or a job of Spark writes there.
+    """
+    beside = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_name(f".{path.name}.lock")):
+            if (path / DECLARATION).exists():
+                return
+            # Left by a process that was killed, since this one has the lock.
+            shutil.rmtree(beside, ignore_errors=True)
+            try:
+                make_stream(beside, stream)
+                with writing(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                    beside.rename(path)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise DatasetError(
+            f"{path} cannot be written: {error}; set CEPBENCH_DATASETS to a folder with a writable "
+            "copy of the catalogue"
+        ) from error

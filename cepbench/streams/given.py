@@ -17,19 +17,7 @@ class Frame(Protocol):
 
 
 def stream_from(given: Any, name: str = "stream") -> EventStream:
-    """The stream of an argument.
-
-    Parameters
-    ----------
-    given : object
-    name : str
-        Name of the argument, for the message.
-
-    Raises
-    ------
-    StreamError
-        If it is not a stream.
-    """
+    """The stream of an argument of this name; a StreamError if it is not a stream."""
     if isinstance(given, EventStream):
         return given
     raise StreamError(
@@ -40,17 +28,9 @@ def stream_from(given: Any, name: str = "stream") -> EventStream:
 def events_from(given: Any, type: str | None, time: str | None) -> EventStream:
     """The stream of an argument that may be a :class:`Frame` whose columns the call names.
 
-    Parameters
-    ----------
-    given : EventStream or Frame
-    type, time : str or None
-        The frame's columns of event types and times, see :meth:`EventStream.from_pandas`; None beside a
-        stream.
-
-    Raises
-    ------
-    StreamError
-        If it is neither, columns are named beside a stream, or the constructor refuses the frame.
+    They are those of event types and times, see :meth:`EventStream.from_pandas`; None beside a
+    stream. A StreamError if it is neither, columns are named beside a stream, or the constructor
+    refuses the frame.
     """
     of_pandas = comes_from(given, "pandas", "DataFrame")
     if not (of_pandas or _exports_arrow(given)):

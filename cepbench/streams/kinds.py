@@ -31,17 +31,11 @@ _EXAMPLES: dict[str | None, AttributeColumn] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownKinds:
-    """The kinds of attributes in the batches so far.
+    """The kinds of attributes in the batches so far."""
 
-    Attributes
-    ----------
-    attributes : tuple of str
-        Those that are read.
-    kinds : mapping of str to str
-        ``number``, ``text`` or ``boolean``; without those that had no value yet.
-    """
-
+    #: Those that are read.
     attributes: tuple[str, ...]
+    #: ``number``, ``text`` or ``boolean``; without those that had no value yet.
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def are_those_of(self, batch: EventStream) -> bool:
@@ -65,18 +59,9 @@ class KnownKinds:
         )
 
     def after(self, batch: EventStream, position: int) -> KnownKinds:
-        """The kinds after another batch; these do not change.
+        """The kinds after another batch, from this position on; these do not change.
 
-        Parameters
-        ----------
-        batch : EventStream
-        position : int
-            Of its first event.
-
-        Raises
-        ------
-        StreamError
-            If an attribute has values of another kind than before.
+        A StreamError if an attribute has values of another kind than before.
         """
         new = {}
         for name in self.attributes:
@@ -104,10 +89,6 @@ class ComparedIntegers:
 
     Those of an item that is also compared with constants are left to the engines, which do not read
     the events that this excludes.
-
-    Parameters
-    ----------
-    patterns : iterable of Pattern
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
@@ -118,12 +99,7 @@ class ComparedIntegers:
                 self._read.setdefault(name, set()).add(type_name)
 
     def check(self, batch: EventStream) -> None:
-        """Check that no event has a larger integer.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Check that no event has a larger integer, or raise a StreamError."""
         for name, types in self._read.items():
             column = batch.column(name)
             if not isinstance(column, np.ndarray) or column.dtype.kind != "i":

@@ -7,24 +7,12 @@ from typing import Any
 import pandas as pd
 
 
-def utc(moment: Any) -> pd.Timestamp:
-    """A moment in UTC, without its zone.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If pandas takes it for no moment.
-    """
-    stamp = pd.Timestamp(moment)
-    return stamp if stamp.tz is None else stamp.tz_convert("UTC").tz_localize(None)
-
-
 def nanoseconds(moment: Any) -> int:
     """A moment in nanoseconds since 1970.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If pandas takes it for no moment, or it is out of range.
+    A TypeError or ValueError if pandas takes it for no moment, or it is out of range.
     """
-    return int(utc(moment).as_unit("ns").value)
+    stamp = pd.Timestamp(moment)
+    if stamp.tz is not None:
+        stamp = stamp.tz_convert("UTC").tz_localize(None)
+    return int(stamp.as_unit("ns").value)

@@ -21,26 +21,22 @@ correlates the predicates of a pattern. Uniform data understates the gain of pla
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import number, shown, whole
-from cepbench.errors import DatasetError
+from cepbench.errors import CepbenchError, DatasetError
 from cepbench.streams.dataset_folder import MONTH
+from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
 MEAN_RATE_PER_WINDOW = 7.8
-
-#: Version of the arithmetic below; to be incremented with every change, which invalidates stored
-#: data.
-ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
 #: A day of an identifier is generated at once, each event in its own millisecond.
@@ -85,122 +81,83 @@ _FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT, _FOR_BURSTS = r
 #: Share of the time in bursts, and mean length of a burst in minutes.
 _BURSTING, _BURST_MINUTES = 0.1, 5.0
 
-#: Events per file: few files, yet readers can skip most.
-_FILE_EVENTS = 400_000
 #: Minimum number of files, so that several cores can write a short stream.
 _SMALL_FILE_EVENTS = 20_000
 _LEAST_FILES = 8
 
-#: Parameters that shape arrivals and prices -> (default, minimum, maximum).
-SHAPES: Mapping[str, tuple[float, float, float]] = {
-    "drift": (1.0, 1.0, 100.0),
-    "intraday": (1.0, 1.0, 100.0),
-    "bursts": (1.0, 1.0, 100.0),
-    "shocks": (1.0, 0.0, 100.0),
-}
+
+def _day(given: Any, name: str, error: type[CepbenchError]) -> date:
+    if not isinstance(given, date):
+        raise error(f"{name} is a datetime.date, not {shown(given)}")
+    return given
 
 
 @dataclass(frozen=True)
-class NasdaqStyle:
-    """The stream of some identifiers over some trading days.
+class NasdaqStyle(GeneratedStream):
+    """The stream of some identifiers over some trading days."""
 
-    Parameters
-    ----------
-    identifiers : int
-        Number of identifiers; 2100 in the paper.
-    days : int
-        Number of trading days (weekdays); a year has 252.
-    seed : int
-    first_day : date
-        The stream begins on the first trading day on or after it.
-    least_rate, most_rate : float
-        Minimum and maximum expected events of an identifier per 20 minutes; the rates between
-        follow the same power law for any bounds.
-    drift : float
-        Largest factor by which a rate deviates from its mean, drawn for each identifier and
-        segment of the stream, uniformly in its logarithm; 1 for constant rates. The mean over
-        segments is preserved.
-    segment_minutes : int
-        Length of a segment in minutes of trading; 390 are a day.
-    intraday : float
-        Rate at the opening and the close relative to noon, with a parabola between them; 1 for a
-        constant rate.
-    bursts : float
-        Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
-        by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
-        follow a Markov chain with a step per minute.
-    shocks : float
-        Factor on the frequency of the shocks of the market and the sectors, which correlate the
-        price changes of different identifiers.
+    kind = "nasdaq-style"
+    required = ("identifiers", "days")
 
-    Raises
-    ------
-    DatasetError
-        If a number is out of range.
-    """
-
-    kind: ClassVar[str] = "nasdaq-style"
-    required: ClassVar[tuple[str, ...]] = ("identifiers", "days")
-
-    identifiers: int = 2100
-    days: int = 252
-    seed: int = 0
-    first_day: date = date(2008, 1, 2)
-    least_rate: float = RATES_PER_WINDOW[0]
-    most_rate: float = RATES_PER_WINDOW[1]
-    drift: float = 1.0
-    segment_minutes: int = _MINUTES
-    intraday: float = 1.0
-    bursts: float = 1.0
-    shocks: float = 1.0
+    #: Number of identifiers; 2100 in the paper.
+    identifiers: int = parameter(whole, 2100, least=1, most=MOST_IDENTIFIERS)
+    #: Number of trading days (weekdays); a year has 252.
+    days: int = parameter(whole, 252, least=1, most=10_000)
+    seed: int = SEED(most=None)
+    #: The stream begins on the first trading day on or after it.
+    first_day: date = parameter(_day, date(2008, 1, 2))  # noqa: RUF009
+    #: ``least_rate``, ``most_rate``: minimum and maximum expected events of an identifier per 20
+    #: minutes; the rates between follow the same power law for any bounds.
+    least_rate: float = parameter(number, RATES_PER_WINDOW[0], above=0.0)
+    most_rate: float = parameter(number, RATES_PER_WINDOW[1], most=_MOST_RATE)
+    #: Largest factor by which a rate deviates from its mean, drawn for each identifier and segment
+    #: of the stream, uniformly in its logarithm; 1 for constant rates. The mean over segments is
+    #: preserved.
+    drift: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Length of a segment in minutes of trading; 390 are a day.
+    segment_minutes: int = parameter(whole, _MINUTES, least=1, most=None)
+    #: Rate at the opening and the close relative to noon, with a parabola between them; 1 for a
+    #: constant rate.
+    intraday: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
+    #: by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
+    #: follow a Markov chain with a step per minute.
+    bursts: float = parameter(number, 1.0, least=1.0, most=100.0)
+    #: Factor on the frequency of the shocks of the market and the sectors, which correlate the
+    #: price changes of different identifiers.
+    shocks: float = parameter(number, 1.0, least=0.0, most=100.0)
 
     def __post_init__(self) -> None:
-        for name, most in (
-            ("identifiers", MOST_IDENTIFIERS), ("days", 10_000), ("segment_minutes", None),
-        ):  # fmt: skip
-            value = whole(getattr(self, name), name, DatasetError, least=1, most=most)
-            object.__setattr__(self, name, value)
-        for name, bounds in (
-            ("least_rate", {"above": 0.0}),
-            ("most_rate", {"least": self.least_rate, "most": _MOST_RATE}),
-            *((name, {"least": low, "most": high}) for name, (_, low, high) in SHAPES.items()),
-        ):
-            factor = number(getattr(self, name), name, DatasetError, **bounds)
-            object.__setattr__(self, name, factor)
-        object.__setattr__(self, "seed", whole(self.seed, "seed", DatasetError, least=0, most=None))
-        if not isinstance(self.first_day, date):
-            raise DatasetError(f"first_day is a datetime.date, not {shown(self.first_day)}")
+        super().__post_init__()
+        number(self.most_rate, "most_rate", DatasetError, least=self.least_rate)
 
     @property
     def unusual(self) -> dict[str, float]:
-        """Parameters other than identifiers, days and seed that do not have their defaults."""
-        usual = NasdaqStyle()
-        names = ("least_rate", "most_rate", "segment_minutes", *SHAPES)
+        """Parameters other than identifiers, days, seed and first day that are not the defaults."""
+        rates, shapes = ("least_rate", "most_rate"), ("drift", "intraday", "bursts", "shocks")
+        names = (*rates, "segment_minutes", *shapes)
         values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value != getattr(usual, name)}
+        return {name: v for name, v in values.items() if v != getattr(NasdaqStyle, name)}
 
     @property
     def name(self) -> str:
-        """Of a folder beside those of other streams."""
         unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in self.unusual.items())
         first = "" if self.first_day == NasdaqStyle.first_day else f"-{self.first_day}"
         return f"{self.kind}-{self.identifiers}-{self.days}-{self.seed}{first}{unusual}"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the data set's declaration; bounds and drift only if not the defaults."""
         return {
             "identifiers": self.identifiers,
             "days": self.days,
             "seed": self.seed,
             "first_day": self.first_day.isoformat(),
-            "arithmetic": ARITHMETIC,
+            "arithmetic": self.arithmetic,
             **self.unusual,
         }
 
     @property
     def notes(self) -> dict[str, str]:
-        """The arrival rates, for the data set's declaration."""
         usual = {"least_rate", "most_rate"}.isdisjoint(self.unusual)
         mean = MEAN_RATE_PER_WINDOW if usual else self.rates.mean()
         return {
@@ -213,7 +170,6 @@ class NasdaqStyle:
 
     @property
     def expected(self) -> float:
-        """The expected number of events of the whole stream."""
         return self.expected_events(days=self.days)
 
     def files(self) -> dict[str, tuple[np.ndarray, int, int]]:
@@ -225,7 +181,7 @@ class NasdaqStyle:
             first, last = np.searchsorted(months, [month, month + 1]).tolist()
             expected = self.expected_events(days=last - first)
             files = max(
-                math.ceil(expected / _FILE_EVENTS),
+                math.ceil(expected / self.per_file),
                 min(_LEAST_FILES, math.ceil(expected / _SMALL_FILE_EVENTS)),
             )
             parts = np.array_split(alphabetical, min(files, self.identifiers))
@@ -278,13 +234,7 @@ class NasdaqStyle:
         return float(self.rates[identifiers].sum() * WINDOWS_PER_DAY * days)
 
     def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
-        """The events of some identifiers on the trading days from ``first`` to before ``last``.
-
-        Parameters
-        ----------
-        identifiers : ndarray of int, shape (k,)
-        first, last : int
-            Trading days, counted from 0.
+        """The events of some identifiers on the trading days from ``first`` to before ``last``, from 0.
 
         Returns
         -------

@@ -20,11 +20,7 @@ class NumericReader(Stateful):
     """Reads a stream's attributes as numbers that compare as the originals do.
 
     Each batch of a stream may have its own table of texts; the reader maps them to a common one.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        Known texts, in the order of their codes (see :attr:`texts`).
+    Known texts are given in the order of their codes.
     """
 
     SAVED = ("texts", "_integers")

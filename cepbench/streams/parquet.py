@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import bisect
-import functools
-import operator
 import os
-from collections.abc import Iterable
-from datetime import date, datetime
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
+from cepbench.arguments import kind_of, text, texts
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
-from cepbench.streams.arrow import check_columns, columns_of_table
-from cepbench.streams.columns import StreamColumns
+from cepbench.streams.arrow import check_columns, stream_of_table
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration, type_column
-from cepbench.streams.moments import nanoseconds
 from cepbench.streams.parquet_files import hierarchy_of_schema
-from cepbench.streams.parquet_layout import leaf_of, open_parquet
-from cepbench.streams.whole_positions import arrival_order, whole_positions
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+from cepbench.streams.parquet_layout import open_parquet
+from cepbench.streams.row_groups import arrival_order, row_groups, rows_of, with_row_groups_of
 
 
-def columns_of_parquet(
+def stream_of_parquet(
+    made: Callable[..., Any],
     path: str | Path,
     *,
     type: str | None = None,
@@ -41,11 +35,13 @@ def columns_of_parquet(
     sort: bool = False,
     positions: bool = False,
     hierarchy: ConceptHierarchy | None = None,
-) -> StreamColumns:
+) -> Any:
     """The events of some types in a time range, in order of arrival.
 
     Parameters
     ----------
+    made : callable
+        As :func:`cepbench.streams.arrow.stream_of_table` takes it.
     path : path
         A data set that cepbench generated or ingested, or any Parquet file or folder of them, whose
         partitions in the names of folders (``symbol=A/…``) are columns.
@@ -72,7 +68,7 @@ def columns_of_parquet(
 
     Returns
     -------
-    StreamColumns
+    EventStream
         ``type_names`` are the requested types, also those without an event in the range.
         ``positions`` are those among all events, also of a stream that was sorted; None for a selection
         without ``positions=True``.
@@ -83,7 +79,7 @@ def columns_of_parquet(
     DatasetError
         If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
-        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.columns_of_table`.
+        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.stream_of_table`.
     """
     hierarchy = hierarchy_from(hierarchy)
     if not isinstance(path, str | os.PathLike):
@@ -104,11 +100,12 @@ def columns_of_parquet(
             raise StreamError(f"{path} states another concept hierarchy; leave out the given one")
         hierarchy = hierarchy or stated
         if keep is not None and hierarchy is not None:
-            keep = _with_those_below(keep, hierarchy)
+            below = [hierarchy.below(name) if name in hierarchy else (name,) for name in keep]
+            keep = list(dict.fromkeys(name for names in below for name in names))
         wanted = keep
         if declaration is not None and type == own:
             wanted = list(declaration.counts) if keep is None else keep
-            _refuse_unknown(wanted, declaration.counts, hierarchy, path)
+            refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
         hidden = {type, time, SEQUENCE} if ordered else {type, time}
         names = [name for name in dataset.schema.names if name not in hidden]
@@ -117,117 +114,26 @@ def columns_of_parquet(
         missing = [name for name in columns if name not in dataset.schema.names]
         check_columns(missing, [n for n in dataset.schema.names if n not in hidden], f"{path}: ")
         wanted_rows = rows_of(dataset.schema, type, time, keep, start, end)
-        table = read_rows(dataset, columns, wanted_rows, type=type, types=keep)
+        pruned = dataset
+        if keep is not None:
+            pruned = with_row_groups_of(dataset, type, keep, wanted_rows)
+        table = pruned.to_table(columns=columns, filter=wanted_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = columns_of_table(table, type=type, time=time, attributes=names, sort=sort)
+    stream = stream_of_table(made, table, type=type, time=time, attributes=names, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:
-            keys = [time, SEQUENCE] if ordered else []
-            places = whole_positions(dataset, wanted_rows, type=type, time=time, keys=keys)
-            places = (
-                places[stream.positions] if isinstance(stream.positions, np.ndarray) else places
-            )
-        stream = stream._replace(positions=places)
-    stream = stream._replace(hierarchy=hierarchy)
+            tie_breaker = SEQUENCE if ordered else None
+            groups = row_groups(dataset, type, time)
+            places = groups.positions(stream.timestamps, keep, tie_breaker)
+            if isinstance(stream.positions, np.ndarray):
+                places = places[stream.positions]
+        stream = replace(stream, positions=places)
+    stream = replace(stream, hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)
-
-
-def _with_those_below(types: list[str], hierarchy: ConceptHierarchy) -> list[str]:
-    """Types, and those below the concepts among them, each once."""
-    below = [hierarchy.below(name) if name in hierarchy else (name,) for name in types]
-    return list(dict.fromkeys(name for names in below for name in names))
-
-
-def read_rows(
-    dataset: ds.Dataset,
-    columns: list[str],
-    rows: ds.Expression | None,
-    *,
-    type: str,
-    types: list[str] | None,
-) -> pa.Table:
-    """Columns of the selected rows, all of which are of these types if there are any."""
-    if types is not None:
-        dataset = with_row_groups_of(dataset, type, types, rows)
-    return dataset.to_table(columns=columns, filter=rows)
-
-
-def with_row_groups_of(
-    dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
-) -> ds.Dataset:
-    """The dataset without the row groups that have none of the types.
-
-    Arrow prunes by plain columns but not by dictionary columns, as which types are read. The events
-    of a pattern in a year are in about one of seventy row groups.
-    """
-    ordered = sorted(types)
-    pieces = []
-    for fragment in dataset.get_fragments(filter=rows):
-        metadata = fragment.metadata
-        column = leaf_of(metadata, type)
-        numbers = []
-        for number in range(metadata.num_row_groups):
-            seen = None if column is None else metadata.row_group(number).column(column).statistics
-            if seen is not None and seen.has_min_max and isinstance(seen.min, str):
-                at = bisect.bisect_left(ordered, seen.min)
-                if at == len(ordered) or ordered[at] > seen.max:
-                    continue
-            numbers.append(number)
-        if numbers:
-            pieces.append(fragment.subset(row_group_ids=numbers))
-    return ds.FileSystemDataset(pieces, dataset.schema, dataset.format, dataset.filesystem)
-
-
-def rows_of(
-    schema: pa.Schema,
-    type: str,
-    time: str,
-    types: list[str] | None,
-    start: datetime | int | None,
-    end: datetime | int | None,
-) -> ds.Expression | None:
-    """The rows of some types with ``start <= time < end``; None for all."""
-    parts: list[ds.Expression] = []
-    if types is not None:
-        kind = schema.field(type).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_integer(kind):
-            types = [name for name in types if _is_written(name, kind)]
-        parts.append(ds.field(type).isin(pa.array(types, pa.string()).cast(kind)))
-    moment = schema.field(time).type
-    if start is not None:
-        parts.append(ds.field(time) >= _bound(start, moment, time))
-    if end is not None:
-        parts.append(ds.field(time) < _bound(end, moment, time))
-    return functools.reduce(operator.and_, parts) if parts else None
-
-
-def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
-    """The first instant at or after ``moment`` that a column of this type can represent."""
-    try:
-        if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
-            unit = _NANOSECONDS[kind.unit]
-            return pa.scalar(-(-nanoseconds(moment) // unit), pa.int64()).cast(kind)
-        if pa.types.is_integer(kind):
-            return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
-    except (StreamError, ValueError, OverflowError):
-        pass  # not a datetime, or out of pandas' range
-    raise StreamError(
-        f"start and end are datetimes for a datetime column and integers for an integer one; "
-        f"{time!r} has type {kind}, but got {shown(moment)}"
-    )
-
-
-def _is_written(name: str, kind: pa.DataType) -> bool:
-    """Whether a type of events is that of an integer of this kind: 07 and 300 of 8 bits have none."""
-    try:
-        return str(pa.scalar(int(name), kind)) == name
-    except (ValueError, OverflowError):
-        return False
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:
@@ -236,16 +142,17 @@ def _in_order(table: pa.Table, time: str) -> pa.Table:
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 
 
-def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
+def _with_type_names(stream: Any, names: list[str]) -> Any:
     """The same stream with exactly these type names."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in stream.type_names], dtype=np.int32)
-    return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
+    return replace(stream, type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
-def _refuse_unknown(
-    types: list[str], known: Iterable[str], hierarchy: ConceptHierarchy | None, path: Any
+def refuse_unknown(
+    types: Iterable[str], known: Iterable[str], hierarchy: ConceptHierarchy | None, path: Any
 ) -> None:
+    """Raise a DatasetError for a type that a data set does not have, with the nearest one."""
     names = list(known)
     missing = sorted(set(types).difference(names, hierarchy.names if hierarchy else ()))
     if missing:

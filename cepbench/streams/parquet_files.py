@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ from cepbench.files import whole_file
 from cepbench.patterns.concepts import ConceptHierarchy
 
 #: Small enough that a symbol's events of a month lie in one or two groups.
-ROW_GROUP = 32_768
+_ROW_GROUP = 32_768
 
 #: Key of a schema's metadata: the concepts above the types of its events, as JSON.
 _HIERARCHY = b"cepbench.hierarchy"
@@ -21,19 +23,28 @@ _HIERARCHY = b"cepbench.hierarchy"
 
 def write_table(table: pa.Table, file: Path) -> None:
     """Write a file of events atomically."""
-    options = parquet_options(table.schema)
-    with whole_file(file) as unfinished:
-        pq.write_table(table, unfinished, row_group_size=ROW_GROUP, **options)
+    with table_writer(file, table.schema) as write:
+        write(table)
 
 
-def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """Encodings: deltas for times and increasing numbers, dictionaries for the rest."""
+@contextmanager
+def table_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Write a Parquet file table by table, atomically.
+
+    Times and increasing numbers are encoded as deltas, the rest by dictionaries.
+    """
     growing = [name for name in ("ts", "sequence", "row", "id") if name in schema.names]
-    return {
-        "compression": "zstd",
-        "use_dictionary": [name for name in schema.names if name not in growing],
-        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
-    }
+    with (
+        whole_file(file) as unfinished,
+        pq.ParquetWriter(
+            unfinished,
+            schema,
+            compression="zstd",
+            use_dictionary=[name for name in schema.names if name not in growing],
+            column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+        ) as writer,
+    ):
+        yield partial(writer.write_table, row_group_size=_ROW_GROUP)
 
 
 def under_hierarchy(table: pa.Table, hierarchy: ConceptHierarchy) -> pa.Table:

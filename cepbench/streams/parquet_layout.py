@@ -77,24 +77,10 @@ def _is_aside(name: str) -> bool:
 def open_parquet(path: str | Path, type: str | None = None) -> ds.Dataset:
     """The Parquet files of a path as one dataset, with a column for each partition.
 
-    Parameters
-    ----------
-    path : path
-        A file or folder.
-    type : str, optional
-        The column of event types, which is read as codes.
-
-    Returns
-    -------
-    pyarrow.dataset.Dataset
-        With the columns of all files, in the widest of their types. A partition is a column of
-        integers if all its values are, else of texts; ``__HIVE_DEFAULT_PARTITION__`` is a missing
-        value. The types of events are texts, and a column in the files takes precedence.
-
-    Raises
-    ------
-    DatasetError
-        If there is no Parquet file, or files have columns of one name and different types.
+    It has the columns of all files, in the widest of their types. A partition is a column of integers
+    if all its values are, else of texts; ``__HIVE_DEFAULT_PARTITION__`` is a missing value. The types
+    of events are texts and read as codes, and a column in the files takes precedence. A DatasetError
+    if there is no Parquet file, or files have columns of one name and different types.
     """
     path = user_path(path)
     files = parquet_files(path)

@@ -10,28 +10,15 @@ import numpy as np
 
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.state import Stateful
-from cepbench.streams.columns import (
-    CodedStrings,
-    joined_columns,
-    packed_column,
-    unpacked_column,
-)
+from cepbench.streams.columns import CodedStrings, joined_columns, packed_column, unpacked_column
 from cepbench.streams.event_stream import EventStream
 
 
 class RecentEvents(Stateful):
     """The events of the last batch and of some time before it, with some of their attributes.
 
-    Parameters
-    ----------
-    attributes : collection of str
-        Those to keep.
-    span : int
-        For how long events are kept, in ticks of their timestamps.
-    first : int
-        The position of the first event to come.
-    least : int
-        How many events are kept even if they are older.
+    Those of a span in ticks are kept, and the ``least`` last ones even if they are older; ``first`` is
+    the position of the first event to come.
     """
 
     SAVED = ("first", "_kept")
@@ -124,17 +111,13 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         CodedStrings(second.type_codes, second.type_names),
     )
     assert isinstance(types, CodedStrings)
-    return EventStream(
-        types.codes,
-        types.values,
-        np.concatenate((first.timestamps, second.timestamps)),
-        first.is_datetime,
-        {
+    return replace(
+        second,
+        type_codes=types.codes,
+        type_names=types.values,
+        timestamps=np.concatenate((first.timestamps, second.timestamps)),
+        attributes={
             name: joined_columns(name, column, second.attributes[name])
             for name, column in first.attributes.items()
         },
-        {},
-        None,
-        second.hierarchy,
-        second.time_name,
     )

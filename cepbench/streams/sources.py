@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,13 +35,8 @@ _LINES, _FITTING = 1000, 0.9
 class Rows:
     """Some consecutive rows of a file, parsed.
 
-    Attributes
-    ----------
-    events : pyarrow.Table
-        The good rows: ``symbol``, ``ts`` (timestamp), the format's columns, ``price``, and
-        ``row``, the row number in the file, from 1.
-    bad : pyarrow.Table
-        The malformed rows: ``row``, ``text``, ``reason``.
+    The good ones are events: ``symbol``, ``ts`` (timestamp), the format's columns, ``price``, and
+    ``row``, the row number in the file, from 1. The bad ones have ``row``, ``text``, ``reason``.
     """
 
     events: pa.Table
@@ -106,20 +102,13 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
-    """A format of source files.
-
-    Attributes
-    ----------
-    kind : str
-    extra : tuple of (str, pyarrow.DataType)
-        Columns other than symbol, time and price.
-    read : callable
-        Lines of a file → symbol, nanoseconds since 1970, price and the extra columns.
-    """
+    """A format of source files."""
 
     kind: str
     unit: str
+    #: Columns other than symbol, time and price.
     extra: tuple[tuple[str, pa.DataType], ...]
+    #: Lines of a file → symbol, nanoseconds since 1970, price and the extra columns.
     read: Callable[[pa.Array, date | None], tuple[RowReader, dict[str, pa.Array]]]
 
     @property
@@ -137,20 +126,9 @@ def read_rows(
 ) -> Iterator[Rows]:
     """The rows of a file, plain or gzip-compressed, in batches.
 
-    Parameters
-    ----------
-    file : path
-    form : SourceFormat
-    day : date, optional
-        For formats whose rows have a time of day only.
-    sort : bool
-        Whether rows may be in any order; otherwise a row earlier than a preceding good row is
-        rejected.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be opened or decompressed.
+    The day is for formats whose rows have a time of day only. Unless ``sort`` is true, a row
+    earlier than a preceding good row is rejected. A DatasetError if the file cannot be opened or
+    decompressed.
     """
     latest, latest_row, number = None, 0, 0
     for lines in _lines(Path(file)):
@@ -174,14 +152,7 @@ def read_rows(
 def decimal_differences(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
     """The floats nearest to differences of decimals: 33.59 - 33.58 is 0.01, as in a pattern.
 
-    Parameters
-    ----------
-    later, earlier : ndarray of float64, shape (n,)
-        Decimals as the floats nearest to them.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
+    The decimals are given as the floats nearest to them.
     """
     found = np.full(len(later), np.nan)
     pairs = np.stack((later, earlier))
@@ -323,10 +294,7 @@ MINUTE_BARS = SourceFormat(
     "minute-bars",
     "ms",
     (
-        ("open", pa.float64()),
-        ("high", pa.float64()),
-        ("low", pa.float64()),
-        ("close", pa.float64()),
+        *((name, pa.float64()) for name in ("open", "high", "low", "close")),
         ("volume", pa.int64()),
     ),
     _read_minute_bars,
@@ -344,10 +312,7 @@ FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS,
 def recognized(file: str | Path) -> SourceFormat | None:
     """The format of a file, by its first lines; None if they fit none of :data:`FORMATS`.
 
-    Raises
-    ------
-    DatasetError
-        If the file cannot be opened or decompressed.
+    A DatasetError if the file cannot be opened or decompressed.
     """
     lines = next(_lines(Path(file)), pa.array([], pa.string()))[:_LINES]
     for form in FORMATS.values() if len(lines) else ():
@@ -361,10 +326,7 @@ def recognized(file: str | Path) -> SourceFormat | None:
 def check_format(file: str | Path, form: SourceFormat) -> None:
     """Check that a file which can be read does not have another format.
 
-    Raises
-    ------
-    DatasetError
-        If it does; the message names it.
+    A DatasetError if it does; the message names it.
     """
     try:
         found = recognized(file)
@@ -377,13 +339,7 @@ def check_format(file: str | Path, form: SourceFormat) -> None:
 
 
 def lobster_day(file: str | Path) -> date:
-    """The day in the name of a LOBSTER file.
-
-    Raises
-    ------
-    DatasetError
-        If there is none, or more than one.
-    """
+    """The day in the name of a LOBSTER file; a DatasetError if there is none, or more than one."""
     found = re.findall(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", Path(file).name)
     try:
         (day,) = {date.fromisoformat(text) for text in found}
@@ -393,3 +349,35 @@ def lobster_day(file: str | Path) -> date:
             "of day only"
         ) from None
     return day
+
+
+@lru_cache(maxsize=8)
+def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
+    """The events of a small file of a kind in :data:`FORMATS`, and its malformed rows.
+
+    The events have the columns and the order of :mod:`cepbench.spark.ingest`, which is for large
+    files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``. A
+    DatasetError if the file cannot be read.
+    """
+    form = FORMATS[kind]
+    day = lobster_day(file) if form is LOBSTER else None
+    pieces = list(read_rows(file, form, day=day))
+    empty = form.schema.empty_table()
+    events = pa.concat_tables([empty, *(piece.events for piece in pieces)]).drop_columns(["row"])
+    events = events.append_column("difference", _differences(events))
+    bad = pd.concat([piece.bad.to_pandas() for piece in pieces], ignore_index=True)
+    bad.insert(0, "file", file.name)
+    return events, bad
+
+
+def _differences(events: pa.Table) -> pa.Array:
+    """Each price minus the previous one of the same symbol; missing for the first."""
+    prices = events.column("price").to_numpy()
+    symbols = events.column("symbol").to_pandas().to_numpy()
+    order = np.argsort(pd.factorize(symbols)[0], kind="stable")
+    before = np.append(np.nan, prices[order])[:-1]
+    steps = decimal_differences(prices[order], before)
+    steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
+    found = np.empty(len(prices))
+    found[order] = steps
+    return pa.array(found, from_pandas=True)

@@ -1,7 +1,6 @@
 """Stock ticks of chosen rates and selectivities: the synthetic stream of ZStream's experiments.
 
-One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
-do not depend on how the work is divided, and fewer events are the beginning of more.
+One tick a unit of time; fewer events are the beginning of more.
 
 It models the data of [mei2009]_, section 6: "synthetic stock events so that event rates and the
 selectivity of multi-class predicates could be controlled".
@@ -15,26 +14,21 @@ holds for an independent pair of ticks with exactly the requested probability.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import elements, number, shown, whole
-from cepbench.errors import DatasetError, did_you_mean
+from cepbench.errors import CepbenchError, DatasetError, did_you_mean
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.ticks import Ticks
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
 
 NAMES = ("IBM", "Sun", "Oracle", "Google")
 
@@ -45,28 +39,49 @@ _LOT, _MOST_LOTS = 100, 50
 
 _COMPARISON = re.compile(r"\s*([^<>]*[^<>\s])\s*([<>])\s*([^<>\s][^<>]*?)\s*")
 
-#: What a segment may replace.
-_OF_SEGMENTS = ("rates", "selectivities")
+
+def relative_rates(
+    given: Any, name: str = "rates", error: type[CepbenchError] = DatasetError
+) -> dict[str, float]:
+    """Rates by name, each at least 0; a DatasetError if they are not a table of such numbers."""
+    return {
+        key: number(rate, f"the rate of {key}", error, least=0.0)
+        for key, rate in _table(given, name, "{IBM = 1, Sun = 50}", error).items()
+    }
+
+
+def _selectivities(given: Any, name: str, error: type[CepbenchError]) -> dict[str, float]:
+    """With each comparison written as ``a > b``."""
+    table = _table(given, name, '{"IBM > Sun" = 0.5}', error)
+    return {
+        " > ".join(_pair(text)): number(
+            value, f"the selectivity of {text}", error, least=0.0, most=1.0
+        )
+        for text, value in table.items()
+    }
+
+
+def _segments(
+    given: Any, name: str, error: type[CepbenchError]
+) -> list[dict[str, dict[str, float]]]:
+    read = {"rates": relative_rates, "selectivities": _selectivities}
+    segments = []
+    for one in elements(given, name, "[{rates = {…}}]", error):
+        table = _table(one, f"each of {name}", "{rates = {IBM = 0.01}}", error)
+        check_names(table, read, "a segment")
+        segments.append({key: read[key](value, key, error) for key, value in table.items()})
+    return segments
+
+
+def _table(given: Any, name: str, example: str, error: type[CepbenchError]) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise error(f"{name} must be a table such as {example}, not {shown(given)}")
+    return dict(given)
 
 
 @dataclass(frozen=True)
-class StockRates(Ticks):
+class StockRates(GeneratedStream):
     """Ticks of some stocks.
-
-    Parameters
-    ----------
-    events : int
-    seed : int
-    rates : mapping of str to float
-        Relative rate of each name: a tick is of a name with the probability of its rate over the
-        sum of all.
-    selectivities : mapping of str to float
-        Comparisons of the prices of two names, such as ``"IBM > Sun"``, and the probability that
-        each holds for a tick of either name. Names that no comparison mentions have equal prices.
-        Comparisons must not form a cycle, in which all but one decide the last.
-    segments : sequence of mapping
-        Parameter sets in a row, each for an equal share of the events: tables of ``rates`` and
-        ``selectivities`` that replace some of the stream's.
 
     Raises
     ------
@@ -81,47 +96,24 @@ class StockRates(Ticks):
     1000
     """
 
-    kind: ClassVar[str] = "stock-rates"
-    required: ClassVar[tuple[str, ...]] = ("events",)
+    kind = "stock-rates"
 
-    events: int
-    seed: int = 0
-    rates: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, 1.0))
-    selectivities: Mapping[str, float] = field(default_factory=dict)
-    segments: Sequence[Mapping[str, Mapping[str, float]]] = ()
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
+    #: Relative rate of each name: a tick is of a name with the probability of its rate over the
+    #: sum of all.
+    rates: Mapping[str, float] = parameter(relative_rates, partial(dict.fromkeys, NAMES, 1.0))
+    #: Comparisons of the prices of two names, such as ``"IBM > Sun"``, and the probability that
+    #: each holds for a tick of either name. Names that no comparison mentions have equal prices.
+    #: Comparisons must not form a cycle, in which all but one decide the last.
+    selectivities: Mapping[str, float] = parameter(_selectivities, dict)
+    #: Parameter sets in a row, each for an equal share of the events: tables of ``rates`` and
+    #: ``selectivities`` that replace some of the stream's.
+    segments: Sequence[Mapping[str, Mapping[str, float]]] = parameter(_segments, ())
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "events": whole(self.events, "events", DatasetError, least=1),
-            "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "rates": relative_rates(self.rates),
-            "selectivities": _selectivities(self.selectivities),
-            "segments": [
-                _segment(one)
-                for one in elements(self.segments, "segments", "[{rates = {…}}]", DatasetError)
-            ],
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        super().__post_init__()
         _ = self.drawn  # raises errors of names and cycles
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        text = json.dumps(self.parameters, sort_keys=True)
-        return f"{self.kind}-{self.events}-{self.seed}-{zlib.crc32(text.encode()):08x}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {
-            "events": self.events,
-            "seed": self.seed,
-            "arithmetic": ARITHMETIC,
-            "rates": self.rates,
-            "selectivities": self.selectivities,
-            "segments": self.segments,
-        }
 
     @cached_property
     def types(self) -> tuple[str, ...]:
@@ -154,7 +146,7 @@ class StockRates(Ticks):
                 "id": ticks,
                 "name": names,
                 "price": prices,
-                "volume": _LOT * (1 + (draws[:, 2] % np.uint64(_MOST_LOTS)).astype(np.int64)),
+                "volume": _LOT * drawn_from(draws[:, 2], 1, _MOST_LOTS),
             }
         )
 
@@ -180,51 +172,10 @@ class StockRates(Ticks):
         return found
 
 
-def relative_rates(given: Any) -> dict[str, float]:
-    """Rates by name, each at least 0.
-
-    Raises
-    ------
-    DatasetError
-        If they are not a table of such numbers.
-    """
-    return {
-        name: number(rate, f"the rate of {name}", DatasetError, least=0.0)
-        for name, rate in _table(given, "rates", "{IBM = 1, Sun = 50}").items()
-    }
-
-
-def _selectivities(given: Any) -> dict[str, float]:
-    """With each comparison written as ``a > b``."""
-    table = _table(given, "selectivities", '{"IBM > Sun" = 0.5}')
-    return {
-        " > ".join(_pair(text)): number(
-            value, f"the selectivity of {text}", DatasetError, least=0.0, most=1.0
-        )
-        for text, value in table.items()
-    }
-
-
-def _segment(given: Any) -> dict[str, dict[str, float]]:
-    table = _table(given, "each of segments", "{rates = {IBM = 0.01}}")
-    check_names(table, _OF_SEGMENTS, "a segment")
-    read = {"rates": relative_rates, "selectivities": _selectivities}
-    return {key: read[key](value) for key, value in table.items()}
-
-
-def _table(given: Any, name: str, example: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise DatasetError(f"{name} must be a table such as {example}, not {shown(given)}")
-    return dict(given)
-
-
 def check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Check names of a parameter against those that there are.
 
-    Raises
-    ------
-    DatasetError
-        If one is unknown; the nearest is suggested.
+    A DatasetError if one is unknown; the nearest is suggested.
     """
     names = list(known)
     for name in given:

@@ -1,7 +1,6 @@
 """A stock ticker: the synthetic stream of SASE+'s experiments.
 
-One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
-do not depend on how the work is divided, and fewer events are the beginning of more.
+One tick a unit of time; fewer events are the beginning of more.
 
 It models the event generator of [agrawal2008]_, section 6: events of one type with symbol, price and
 volume, in which "the price … has the probability p for increasing, (1 − p)/2 for decreasing, and
@@ -17,18 +16,13 @@ are reproduced; prices that wrap around halve two of them, and clipped prices st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import number, whole
-from cepbench.errors import DatasetError
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.ticks import FILE_EVENTS, Ticks
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
 
 #: The single type of all events.
 TYPE = "STOCK"
@@ -41,23 +35,8 @@ _OF_FIRST_PRICES, _OF_TICKS = range(2)
 
 
 @dataclass(frozen=True)
-class StockTicker(Ticks):
+class StockTicker(GeneratedStream):
     """Ticks of some symbols.
-
-    Parameters
-    ----------
-    events : int
-    seed : int
-    p : float
-        Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
-        half of the other probability each. Prices are unbounded.
-    symbols : int
-        Each tick is of one of them, 1, 2, …, with equal probability.
-
-    Raises
-    ------
-    DatasetError
-        If a number is out of range.
 
     Examples
     --------
@@ -65,39 +44,15 @@ class StockTicker(Ticks):
     1000
     """
 
-    kind: ClassVar[str] = "stock-ticker"
-    required: ClassVar[tuple[str, ...]] = ("events",)
+    kind = "stock-ticker"
 
-    events: int
-    seed: int = 0
-    p: float = 0.7
-    symbols: int = 2
-
-    def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "events": whole(self.events, "events", DatasetError, least=1),
-            "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "p": number(self.p, "p", DatasetError, least=0.0, most=1.0),
-            "symbols": whole(self.symbols, "symbols", DatasetError, least=1),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        return f"{self.kind}-{self.events}-{self.seed}-{self.p}-{self.symbols}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {
-            "events": self.events,
-            "seed": self.seed,
-            "arithmetic": ARITHMETIC,
-            "p": self.p,
-            "symbols": self.symbols,
-        }
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
+    #: Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
+    #: half of the other probability each. Prices are unbounded.
+    p: float = parameter(number, 0.7, least=0.0, most=1.0)
+    #: Each tick is of one of them, 1, 2, …, with equal probability.
+    symbols: int = parameter(whole, 2, least=1)
 
     def table(self, first: int, last: int) -> pa.Table:
         """The ticks from ``first`` to before ``last``, in the stored columns.
@@ -105,12 +60,11 @@ class StockTicker(Ticks):
         ``type`` (:data:`TYPE`), ``ts`` (the number of the tick, from 0), ``symbol``, ``price``,
         ``volume``.
         """
-        prices = 1 + (
-            counted_draws(self.seed, 0, self.symbols, _OF_FIRST_PRICES)[:, 0] % np.uint64(MOST)
-        ).astype(np.int64)
+        draws = counted_draws(self.seed, 0, self.symbols, _OF_FIRST_PRICES)
+        prices = drawn_from(draws[:, 0], 1, MOST)
         # A price is the sum of all steps before, so those of earlier files are drawn again.
-        for begin in range(0, first, FILE_EVENTS):
-            codes, steps, _ = self._drawn(begin, min(begin + FILE_EVENTS, first))
+        for begin in range(0, first, self.per_file):
+            codes, steps, _ = self._drawn(begin, min(begin + self.per_file, first))
             np.add.at(prices, codes, steps)
         codes, steps, volumes = self._drawn(first, last)
         order = np.argsort(codes, kind="stable")
@@ -134,7 +88,7 @@ class StockTicker(Ticks):
     def _drawn(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each tick: symbol from 0, step from its price to the symbol's next, volume; int64."""
         draws = counted_draws(self.seed, first, last - first, _OF_TICKS)
-        codes = (draws[:, 0] % np.uint64(self.symbols)).astype(np.int64)
+        codes = drawn_from(draws[:, 0], 0, self.symbols - 1)
         share = uniform(draws[:, 1])
         steps = np.where(share < self.p, 1, np.where(share < (1 + self.p) / 2, -1, 0))
-        return codes, steps, 1 + (draws[:, 2] % np.uint64(MOST)).astype(np.int64)
+        return codes, steps, drawn_from(draws[:, 2], 1, MOST)

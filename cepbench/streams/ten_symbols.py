@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from cepbench.arguments import whole
-from cepbench.errors import DatasetError
+from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
 
 #: Symbols s0 … s9, and their arrival rates in events per minute.
 RATES = np.geomspace(1, 45, 10)
@@ -19,16 +18,7 @@ RATES = np.geomspace(1, 45, 10)
 def ten_symbols(events: int, seed: int) -> pd.DataFrame:
     """The first ``events`` of ten Poisson streams.
 
-    Parameters
-    ----------
-    events : int
-    seed : int
-
-    Returns
-    -------
-    DataFrame
-        ``symbol`` (s0 … s9), ``ts`` in milliseconds, and ``difference``, standard normal and
-        independent.
+    ``symbol`` (s0 … s9), ``ts`` in milliseconds, and ``difference``, standard normal and independent.
     """
     rng = np.random.default_rng(seed)
     milliseconds = int(1.05 * events / RATES.sum() * 60_000) + 1
@@ -47,49 +37,18 @@ def ten_symbols(events: int, seed: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class TenSymbols:
-    """The stream of :func:`ten_symbols` in one file, with times as datetimes from 1970.
+class TenSymbols(GeneratedStream):
+    """The stream of :func:`ten_symbols` in one file, with times as datetimes from 1970."""
 
-    Parameters
-    ----------
-    events, seed : int
+    kind = "ten-symbols"
+    arithmetic = None
 
-    Raises
-    ------
-    DatasetError
-        If there are no events, or the seed is negative.
-    """
-
-    kind: ClassVar[str] = "ten-symbols"
-    required: ClassVar[tuple[str, ...]] = ("events",)
-
-    events: int
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("events", 1), ("seed", 0)):
-            value = whole(getattr(self, name), name, DatasetError, least=least)
-            object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        return f"{self.kind}-{self.events}-{self.seed}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {"events": self.events, "seed": self.seed}
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
 
     @property
     def notes(self) -> dict[str, str]:
-        """The arrival rates, for the data set's declaration."""
         return {"arrival rates": f"{RATES.min():g} to {RATES.max():g} events per symbol and minute"}
-
-    @property
-    def expected(self) -> float:
-        """The number of events."""
-        return float(self.events)
 
     def files(self) -> dict[str, tuple[()]]:
         """One file of everything."""

@@ -1,7 +1,6 @@
 """Trades of stocks by ticker: the stream of A-Seq's experiments.
 
-Each trade has random numbers of its own, counted by its position, so the events do not depend on how
-the work is divided, and fewer events are the beginning of more.
+Fewer events are the beginning of more.
 
 It stands for the data of [qi2014]_, section 6.1: a trace of 120,000 stock trades, and synthetic
 streams "with more event types" for workloads of several queries.
@@ -16,18 +15,13 @@ experiments reads them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import number, whole
-from cepbench.errors import DatasetError
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.ticks import FILE_EVENTS, Ticks
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
 
 TICKERS = (
     "DELL", "IPIX", "AMAT", "QQQ", "MSFT", "INTC", "CSCO", "ORCL", "SUNW", "YHOO",
@@ -39,29 +33,13 @@ TICKERS = (
 #: ``per_window`` counts the events of a ticker in this many milliseconds.
 WINDOW = 1000
 
-#: Cents.
-_LOWEST_PRICE, _HIGHEST_PRICE = 1_000, 9_999
-_MOST_VOLUME = 1000
+#: Prices, in cents, and volumes.
+_PRICES, _VOLUMES = (1_000, 9_999), (1, 1_000)
 
 
 @dataclass(frozen=True)
-class TickerTrades(Ticks):
+class TickerTrades(GeneratedStream):
     """Trades of some tickers.
-
-    Parameters
-    ----------
-    events : int
-    seed : int
-    types : int
-        Number of tickers, the first of :data:`TICKERS`; each trade is of one of them with equal
-        probability.
-    per_window : float
-        Mean number of trades of each ticker in 1000 ms.
-
-    Raises
-    ------
-    DatasetError
-        If a number is out of range.
 
     Examples
     --------
@@ -69,39 +47,19 @@ class TickerTrades(Ticks):
     1000
     """
 
-    kind: ClassVar[str] = "ticker-trades"
-    required: ClassVar[tuple[str, ...]] = ("events",)
+    kind = "ticker-trades"
 
-    events: int
-    seed: int = 0
-    types: int = 20
-    per_window: float = 10.0
-
-    def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "events": whole(self.events, "events", DatasetError, least=1),
-            "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "types": whole(self.types, "types", DatasetError, least=1, most=len(TICKERS)),
-            "per_window": number(self.per_window, "per_window", DatasetError, least=1e-3, most=1e4),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+    events: int = parameter(whole, least=1)
+    seed: int = SEED()
+    #: Number of tickers, the first of :data:`TICKERS`; each trade is of one of them with equal
+    #: probability.
+    types: int = parameter(whole, 20, least=1, most=len(TICKERS))
+    #: Mean number of trades of each ticker in 1000 ms.
+    per_window: float = parameter(number, 10.0, least=1e-3, most=1e4)
 
     @property
     def name(self) -> str:
-        """Of a folder beside those of other streams."""
         return f"{self.kind}-{self.events}-{self.seed}-{self.types}-{self.per_window:g}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {
-            "events": self.events,
-            "seed": self.seed,
-            "arithmetic": ARITHMETIC,
-            "types": self.types,
-            "per_window": self.per_window,
-        }
 
     def table(self, first: int, last: int) -> pa.Table:
         """The trades from ``first`` to before ``last``, in the stored columns.
@@ -111,12 +69,11 @@ class TickerTrades(Ticks):
         """
         # A time is the sum of all gaps before, so those of earlier files are drawn again.
         began = sum(
-            int(self._gaps(self._draws(begin, min(begin + FILE_EVENTS, first))).sum())
-            for begin in range(0, first, FILE_EVENTS)
+            int(self._gaps(self._draws(begin, min(begin + self.per_file, first))).sum())
+            for begin in range(0, first, self.per_file)
         )
         draws = self._draws(first, last)
         times = (began + np.cumsum(self._gaps(draws))) // 1_000_000
-        prices = draws[:, 2] % np.uint64(_HIGHEST_PRICE - _LOWEST_PRICE + 1)
         return pa.table(
             {
                 "symbol": pa.DictionaryArray.from_arrays(
@@ -124,8 +81,8 @@ class TickerTrades(Ticks):
                     pa.array(TICKERS[: self.types]),
                 ),
                 "ts": times.view("datetime64[ms]"),
-                "price": _LOWEST_PRICE + prices.astype(np.int64),
-                "volume": 1 + (draws[:, 3] % np.uint64(_MOST_VOLUME)).astype(np.int64),
+                "price": drawn_from(draws[:, 2], *_PRICES),
+                "volume": drawn_from(draws[:, 3], *_VOLUMES),
             }
         )
 

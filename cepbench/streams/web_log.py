@@ -16,17 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import whole
-from cepbench.errors import DatasetError
 from cepbench.seeds import counted_draws, uniform
-
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
-ARITHMETIC = 1
+from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
 
 FIRST_DAY, DAYS = date(2009, 2, 22), 29
 
@@ -51,50 +47,21 @@ _OF_COUNTS, _OF_RECORDS = range(2)
 
 
 @dataclass(frozen=True)
-class WebLog:
-    """The records of the first days of the month.
+class WebLog(GeneratedStream):
+    """The records of the first days of the month, of which 29 are all."""
 
-    Parameters
-    ----------
-    days : int
-        29 are all.
-    seed : int
+    kind = "web-log"
+    required = ("days",)
 
-    Raises
-    ------
-    DatasetError
-        If a number is out of range.
-    """
-
-    kind: ClassVar[str] = "web-log"
-    required: ClassVar[tuple[str, ...]] = ("days",)
-
-    days: int = DAYS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least, most in (("days", 1, DAYS), ("seed", 0, None)):
-            value = whole(getattr(self, name), name, DatasetError, least=least, most=most)
-            object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """Of a folder beside those of other streams."""
-        return f"{self.kind}-{self.days}-{self.seed}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All that decides the events, for the data set's declaration."""
-        return {"days": self.days, "seed": self.seed, "arithmetic": ARITHMETIC}
+    days: int = parameter(whole, DAYS, least=1, most=DAYS)
+    seed: int = SEED(most=None)
 
     @property
     def notes(self) -> dict[str, str]:
-        """Which part of the month it is, for the data set's declaration."""
         return {"days": f"the first {self.days} of {DAYS}, {FIRST_DAY:%d %B %Y} on"}
 
     @property
     def expected(self) -> float:
-        """The number of events."""
         return float(self.counts[: self.days].sum())
 
     @cached_property

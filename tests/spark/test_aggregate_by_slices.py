@@ -20,6 +20,7 @@ from cepbench.errors import (
     StreamError,
 )
 from cepbench.spark.aggregation import aggregate, even_slices
+from cepbench.spark.frames import Columns
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.streams.nasdaq_style import NasdaqStyle
@@ -72,7 +73,7 @@ def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit:
 
 def test_slices_have_about_as_many_events_each(data: Path) -> None:
     task = SliceAggregation(cep.parse(COUNTED))
-    files = ParquetSlices.of(data, "ts", "symbol", (), None)
+    files = ParquetSlices(data, Columns("ts", "symbol", ()))
     slices = even_slices(files, task, 5).all_parts()
     times = cep.EventStream.from_parquet(data).timestamps
     cuts = np.searchsorted(times, [its.start for its in slices[1:]])

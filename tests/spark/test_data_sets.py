@@ -16,12 +16,12 @@ from cepbench.presentation.commands.app import app
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import read_declaration
-from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import Evacuation
-from cepbench.streams.generated import GeneratedStream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 
@@ -60,16 +60,30 @@ def test_a_loop_writes_the_files_that_spark_writes(
     assert make_stream(tmp_path / "spark", stream) == read_declaration(tmp_path / "loop")
 
 
-def test_what_is_long_is_made_by_spark(spark: SparkSession, catalogue: Path) -> None:
+def test_spark_makes_what_is_long_and_what_a_master_is_given_for(
+    spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which says that it runs under another master; what is short needs none."""
-    make = ["data", "make", "--days", "30", "--master", "local[7]", "--json"]
-    made = CliRunner().invoke(app, [*make, "nasdaq-style/short", "--identifiers", "5"])
-    assert made.exit_code == 0, made.output
+    made = []
+
+    def counting(session: SparkSession, path: Path, stream: GeneratedStream) -> None:
+        made.append(path.name)
+        generate_stream(session, path, stream)
+
+    monkeypatch.setattr("cepbench.spark.generate.generate_stream", counting)
+    make = ["data", "make", "--days", "30", "--identifiers", "5", "--json"]
+    short = CliRunner().invoke(app, [*make, "nasdaq-style/short"])
+    assert short.exit_code == 0, short.output
     events = len(cep.open_dataset("nasdaq-style/short").stream())
-    assert json.loads(made.stdout)["events"] == events
-    long = CliRunner().invoke(app, [*make, "nasdaq-style/long", "--identifiers", "2100"])
-    assert long.exit_code == 1
-    assert "a Spark session is running under master 'local[2]', not 'local[7]'" in long.stderr
+    assert json.loads(short.stdout)["events"] == events
+    other = CliRunner().invoke(app, [*make, "nasdaq-style/other", "--master", "local[7]"])
+    assert other.exit_code == 1
+    assert "a Spark session is running under master 'local[2]', not 'local[7]'" in other.stderr
+    given = CliRunner().invoke(app, [*make, "nasdaq-style/given", "--master", "local[2]"])
+    assert given.exit_code == 0, given.output
+    monkeypatch.setattr("cepbench.presentation.commands.data.LOOP_EVENTS", events // 2)
+    assert CliRunner().invoke(app, [*make, "nasdaq-style/long"]).exit_code == 0
+    assert made == ["given", "long"]
 
 
 @pytest.mark.parametrize(

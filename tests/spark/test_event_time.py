@@ -41,8 +41,8 @@ END = 2**62
 def detection_of(
     pattern: cep.Pattern, plan: Any, evaluator: str | None, events: pa.Table
 ) -> LiveDetection:
-    columns = Columns("time", "type", pattern.attributes)
-    return LiveDetection(pattern, plan, evaluator, columns, "no", events.schema)
+    columns = Columns("time", "type", pattern.attributes, "no")
+    return LiveDetection(pattern, plan, evaluator, columns, events.schema)
 
 
 class Live:
@@ -199,7 +199,7 @@ def test_events_of_one_time_in_the_order_of_their_identifiers() -> None:
         ("pattern", {"pattern": cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 units")}),
         ("plan", {"plan": cep.OrderPlan(["b", "a"])}),
         ("evaluator", {"evaluator": "lazy-nfa-instances"}),
-        ("id", {"id": "time"}),
+        ("id", {"columns": Columns("time", "type", (), "time")}),
         ("key", {"key": "lot"}),
         ("detectors", {"detectors": 2}),
         ("columns", {"schema": pa.schema({"time": pa.int64(), "type": pa.string()})}),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cepbench.errors import DatasetError, StreamError
+from cepbench.spark import jobs
 from cepbench.spark.jobs import run_job
 
 if TYPE_CHECKING:
@@ -29,12 +33,16 @@ def _divide(number: int) -> float:
         raise ValueError("nothing to divide by") from error
 
 
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
 def _die(number: int) -> None:
     os._exit(1)
 
 
 # Workers cannot import test modules, so the functions go to them by value.
-for function in (_double, _refuse, _divide, _die):
+for function in (_double, _refuse, _divide, _sleep, _die):
     function.__module__ = "__main__"
 
 
@@ -63,3 +71,34 @@ def test_a_worker_that_dies(spark: SparkSession) -> None:
     assert told.startswith("the Spark job 'die' failed: Python worker exited unexpectedly")
     assert "memory" in told
     assert "\n" not in told
+
+
+def test_the_bar_counts_tasks_or_what_is_finished(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars = {}
+
+    class Bar(jobs.tqdm):  # type: ignore[misc]
+        def close(self) -> None:
+            bars[self.desc] = self.n, self.total, self.unit
+            super().close()
+
+    monkeypatch.setattr(jobs, "tqdm", Bar)
+    run_job(spark, _double, [1, 2, 3], name="double", unit="number", finished=lambda: 2)
+    run_job(spark, _sleep, [0.7] * 4, name="sleep", partitions=2)
+    assert bars == {"double": (3, 3, " numbers"), "sleep": (2, 2, " tasks")}
+
+
+def test_an_interrupt_cancels_the_job(spark: SparkSession) -> None:
+    # As in a notebook: PySpark's own handler would cancel all jobs of the session.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            run_job(spark, _sleep, [60.0] * 2, name="sleep")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 30
+    assert run_job(spark, _double, [4], name="double") == [8]

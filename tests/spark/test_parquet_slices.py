@@ -19,7 +19,8 @@ from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.runs.slices import Slice
 from cepbench.errors import StreamError
 from cepbench.spark.frames import Columns
-from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
+from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.streams.row_groups import RowGroups, row_groups
 
 COLUMNS = Columns("at", "symbol", ("lot",))
 
@@ -58,7 +59,7 @@ def test_all_events_of_a_slice_in_order(
     start, end = data.draw(bound, "start"), data.draw(bound, "end")
     part = Slice(0, start, end, None)
     id = data.draw(st.sampled_from(["id", "name", None]), "id")
-    files = ParquetSlices(path, COLUMNS, id, detection.types, **SMALL)
+    files = ParquetSlices(path, replace(COLUMNS, id=id), detection.types, **SMALL)
     _ = files.groups
     files = pickle.loads(pickle.dumps(files))  # as tasks get it
 
@@ -106,7 +107,7 @@ def test_equal_keys_are_of_one_part_whatever_the_files_have(
         pq.write_table(table, tmp_path / f"{number}.parquet")
     pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [lot] WITHIN 9 units")
     detection = SliceDetection(pattern, key="lot")
-    files = ParquetSlices(tmp_path, COLUMNS, None, detection.types)
+    files = ParquetSlices(tmp_path, COLUMNS, detection.types)
     _ = files.groups
     keys = pd.Series([key for its in columns for key in its.to_pylist()])
     part_of = {}
@@ -121,7 +122,7 @@ def test_equal_keys_are_of_one_part_whatever_the_files_have(
 
 def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
     zeros = np.zeros(len(rows), np.int64)
-    return RowGroups(None, zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]
+    return RowGroups(None, "", "", zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]
 
 
 def test_steps_end_where_no_row_group_is_read_twice() -> None:
@@ -141,10 +142,10 @@ def test_a_sample_of_row_groups_has_all_types(tmp_path: Path) -> None:
     frame = pd.DataFrame({"at": range(400), "symbol": ["A", "B"] * 200, "lot": 0})
     frame.loc[15, "symbol"] = "C"
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "events.parquet", row_group_size=10)
-    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "B"], sampled=100).sample()
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, ["A", "B"], sampled=100).sample()
     assert stream.counts_by_type() == {"A": 50, "B": 50} and times_as_many == 4
     assert np.diff(stream.timestamps).max() == 31  # every fourth row group
-    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "C"], sampled=100).sample()
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, ["A", "C"], sampled=100).sample()
     assert stream.counts_by_type() == {"A": 200, "B": 0, "C": 1} and times_as_many == 1
 
 
@@ -156,11 +157,11 @@ def test_times_that_a_footer_does_not_state_are_read(tmp_path: Path, stated: boo
     nested = pa.array([{"at": 9}] * 3)
     table = pa.table({"nested": nested, "at": whens, "symbol": list("ABC")})
     pq.write_table(table, path, row_group_size=2, write_statistics=stated)
-    found = row_groups(ParquetSlices(path, COLUMNS, None).dataset(), "at")
+    found = row_groups(ParquetSlices(path, COLUMNS).dataset(), "symbol", "at")
     assert found.first.tolist() == [3, 2]
     assert found.last.tolist() == [1700000000000000001, 2]
     assert found.begin.tolist() == [0, 2]
     missing = pa.table({"at": [1, None], "symbol": ["A", "B"]})
     pq.write_table(missing, path, write_statistics=stated)
     with pytest.raises(StreamError, match="no timestamp in column 'at'"):
-        row_groups(ParquetSlices(path, COLUMNS, None).dataset(), "at")
+        row_groups(ParquetSlices(path, COLUMNS).dataset(), "symbol", "at")

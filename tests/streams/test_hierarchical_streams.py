@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.streams import evacuation, ticks
 from cepbench.streams.company_trades import COMPANIES, CompanyTrades
-from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import HIERARCHY, ROUTES, Evacuation
+from cepbench.streams.generated import make_stream
 
 RATES = st.dictionaries(st.sampled_from(COMPANIES), st.sampled_from([0.01, 0.5, 3, 10.0]))
 
@@ -102,8 +101,7 @@ def test_files_make_one_stream_with_its_concepts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: Any
 ) -> None:
     whole = frame(stream, 0, 900)
-    monkeypatch.setattr(ticks, "FILE_EVENTS", 400)
-    monkeypatch.setattr(evacuation, "FILE_PERSONS", 400)
+    monkeypatch.setattr(type(stream), "per_file", 400)
     declared = make_stream(tmp_path, stream)
     assert len(stream.files()) == 3 and declared.events == len(whole)
     read = cep.EventStream.from_parquet(tmp_path)

@@ -16,7 +16,7 @@ from cepbench import EventStream
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.dataset_folder import DECLARATION
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_layout import open_parquet, parquet_files
 

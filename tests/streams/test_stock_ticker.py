@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.stock_ticker import StockTicker
 
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.streams import ticks
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
 
@@ -47,8 +46,7 @@ def test_files_continue_the_times_of_those_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = frame(TickerTrades(900, 5))
-    monkeypatch.setattr(ticks, "FILE_EVENTS", 400)
-    monkeypatch.setattr("cepbench.streams.ticker_trades.FILE_EVENTS", 400)
+    monkeypatch.setattr(TickerTrades, "per_file", 400)
     declared = make_stream(tmp_path / "made", TickerTrades(900, 5))
     assert len(TickerTrades(900, 5).files()) == 3 and declared.events == 900
     stream = cep.EventStream.from_parquet(tmp_path / "made")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +27,7 @@ from cepbench.engines.runs.matches import (
 )
 from cepbench.engines.runs.returned import returned_table
 from cepbench.engines.runs.slices import Batch, Budget, Slice, Slicer, selection
-from cepbench.errors import CepbenchError, UnsupportedPatternError
+from cepbench.errors import UnsupportedPatternError, errors_at
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import shared_keys
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -146,7 +145,7 @@ class SliceDetection(Slicer):
         CepbenchError
             With the number of the slice in its message.
         """
-        with _named(part):
+        with errors_at(str(part)):
             run = _Run(self.detector(part.plan), self.queries)
             for step in self._steps(part, batches, budget):
                 owned = run.owned(*step)
@@ -163,7 +162,7 @@ class SliceDetection(Slicer):
 
         Parameters and errors are those of :meth:`matches`.
         """
-        with _named(part):
+        with errors_at(str(part)):
             if self.lead:
                 return self._listed(part, batches, budget)
             # No match of the events from the slice on begins before it, and what begins after it
@@ -409,13 +408,3 @@ def moved(part: BranchMatches, by: int) -> BranchMatches:
         for chunk in part.chunks
     ]
     return BranchMatches(part.names, chunks)
-
-
-@contextmanager
-def _named(part: Slice) -> Iterator[None]:
-    """Errors say in which slice they arose."""
-    try:
-        yield
-    except CepbenchError as error:
-        error.args = (f"{part}: {error}", *error.args[1:])
-        raise

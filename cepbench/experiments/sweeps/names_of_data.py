@@ -15,9 +15,9 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.workload import USER, WORKLOAD, user_specs
 from cepbench.patterns.times import read_columns
 from cepbench.streams.dataset_folder import read_declaration, type_column
-from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.parquet_layout import open_parquet
+from cepbench.streams.synthetic import GeneratedStream
 
 #: Parameters of generated streams that decide how many events there are, but not of what types; and
 #: values for which there are few.

@@ -33,8 +33,9 @@ from cepbench.planning.planners.registry import default_generators, find_generat
 from cepbench.streams.datasets.catalogue import folders
 from cepbench.streams.datasets.library import read_library
 from cepbench.streams.datasets.opening import open_dataset
-from cepbench.streams.generated import GENERATED, GeneratedStream, parameters_of, stream_of
+from cepbench.streams.generated import GENERATED, parameters_of, stream_of
 from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.synthetic import GeneratedStream
 
 #: Study -> folder of its sweep files. Those of the package are found by their path, so that reading
 #: one loads no study; :func:`cepbench.experiments.studies.registry.register` adds others.

@@ -100,8 +100,8 @@ def make(
 ) -> None:
     """Generate a synthetic data set from a seed.
 
-    Spark generates data sets of more than 5 million events; smaller ones need no Java. An existing
-    data set with the same parameters is not generated again.
+    Spark generates data sets of more than 5 million events, or with --master any; smaller ones need
+    no Java. An existing data set with the same parameters is not generated again.
     """
     from cepbench.experiments.sweeps.sweep_file import change_of
     from cepbench.streams.datasets.opening import find_entry, open_entry, unknown
@@ -246,8 +246,7 @@ def stats(
 
 def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | None) -> None:
     from cepbench.streams.dataset_folder import DECLARATION, begin_dataset
-    from cepbench.streams.datasets.making import make_in_one_step
-    from cepbench.streams.generated import GENERATED, stream_of
+    from cepbench.streams.generated import GENERATED, make_in_one_step, stream_of
 
     required = GENERATED[entry.kind].required
     if not parameters.keys() >= {*required}:
@@ -257,7 +256,7 @@ def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | No
     if (path / DECLARATION).exists():
         begin_dataset(path, kind=stream.kind, parameters=stream.parameters)  # an error if others
         log(f"{path} already exists")
-    elif stream.expected > LOOP_EVENTS:
+    elif master is not None or stream.expected > LOOP_EVENTS:
         from cepbench.spark.generate import generate_stream
 
         generate_stream(_session(master), path, stream)

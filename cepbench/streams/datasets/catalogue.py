@@ -55,13 +55,7 @@ def folders() -> dict[str, Path]:
 
 
 def entries() -> dict[str, Entry]:
-    """Name → declaration of every data set.
-
-    Raises
-    ------
-    DatasetError
-        If one of them cannot be read.
-    """
+    """Name → declaration of every data set; a DatasetError if one of them cannot be read."""
     return {name: entry_in(folder) for name, folder in folders().items()}
 
 
@@ -69,12 +63,8 @@ def entry_in(folder: Path) -> Entry:
     """The data set that a folder describes.
 
     Generated and ingested events are stored in that folder; for data sets of the installed package,
-    in ``datasets`` of the user's data folder (``~/.local/share/cepbench`` on Linux).
-
-    Raises
-    ------
-    DatasetError
-        If it cannot be read.
+    in ``datasets`` of the user's data folder (``~/.local/share/cepbench`` on Linux). A DatasetError
+    if it cannot be read.
     """
     if folder.parent != BUNDLED:
         return read_entry(folder)

@@ -16,14 +16,6 @@ def stream_checksum(stream: EventStream) -> str:
     Parquet files of the same events differ between versions of Arrow, so the digest is over types,
     timestamps and attributes by name, in order of arrival. Texts are digested by value, not by
     code, and all missing numbers are equal.
-
-    Parameters
-    ----------
-    stream : EventStream
-
-    Returns
-    -------
-    str
     """
     digest = hashlib.sha256(f"{len(stream)} {stream.is_datetime}".encode())
     columns: dict[str, AttributeColumn] = {

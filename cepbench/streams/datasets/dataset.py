@@ -20,9 +20,9 @@ from cepbench.patterns.model import Pattern
 from cepbench.streams.dataset_folder import QUARANTINE, SEQUENCE, Declaration, type_column
 from cepbench.streams.datasets.declaration import ColumnDeclaration, Entry, Variant
 from cepbench.streams.datasets.library import PatternLibrary, read_library
-from cepbench.streams.datasets.source_files import read_source
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_below, open_parquet
+from cepbench.streams.sources import read_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,7 +231,9 @@ class Dataset:
             for name, kind in stored.items()
             if name != SEQUENCE
         }
-        return [declared.get(name, ColumnDeclaration(name, kind)) for name, kind in plain.items()]
+        return [
+            declared.get(name, ColumnDeclaration(name, kind, "")) for name, kind in plain.items()
+        ]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
         if isinstance(types, Pattern):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,67 +30,47 @@ class ColumnDeclaration:
 
     name: str
     type: str
-    meaning: str = ""
+    meaning: str
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One size of a data set.
-
-    Attributes
-    ----------
-    name, about : str
-    path : Path
-        A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source file.
-    made : str
-        One of :data:`MADE`.
-    events : int or None
-        The number it must have; None if unknown.
-    sha256 : str
-        Of its content, see :mod:`cepbench.streams.datasets.checksums`; empty if that takes too long.
-    parameters : mapping
-        Parameters of its generation.
-    """
+    """One size of a data set."""
 
     name: str
     about: str
+    #: A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source
+    #: file.
     path: Path
+    #: One of :data:`MADE`.
     made: str
+    #: The number it must have; None if unknown.
     events: int | None = None
+    #: Of its content, see :mod:`cepbench.streams.datasets.checksums`; empty if that takes too
+    #: long.
     sha256: str = ""
+    #: Parameters of its generation.
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One data set of the catalogue.
+    """One data set of the catalogue."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its folder.
-    folder : Path
-        The folder of its description, patterns and samples.
-    home : Path
-        The folder with its ``data``, generated or ingested: the same one if it is writable.
-    title, summary, source, licence : str
-    kind : str
-        The kind in the declarations of its folders of events, such as ``nasdaq-style``.
-    default : str
-        The variant that the bare name refers to.
-    columns : tuple of ColumnDeclaration
-    variants : dict of str to Variant
-    """
-
+    #: Name of its folder.
     name: str
+    #: The folder of its description, patterns and samples.
     folder: Path
+    #: The folder with its ``data``, generated or ingested: the same one if it is writable.
     home: Path
     title: str
+    #: The kind in the declarations of its folders of events, such as ``nasdaq-style``.
     kind: str
     summary: str
     source: str
     licence: str
+    #: The variant that the bare name refers to.
     default: str
     columns: tuple[ColumnDeclaration, ...]
     variants: Mapping[str, Variant]
@@ -104,40 +84,24 @@ class Entry:
     def undeclared(self, name: str) -> Path:
         """The folder of an undeclared variant.
 
-        Raises
-        ------
-        DatasetError
-            If the name is invalid, see :func:`check_name`.
+        A DatasetError if the name is invalid, see :func:`check_name`.
         """
         return self.home / DATA / check_name(name)
 
 
-_TEXTS = ("title", "kind", "summary", "source", "licence", "default")
-_OF_COLUMN = ("type", "unit", "meaning")
-_OF_VARIANT = ("about", "path", "made", "events", "sha256", "parameters")
-
-
 def read_entry(folder: Path, home: Path | None = None) -> Entry:
-    """Read the declaration in a folder of the catalogue.
+    """Read the declaration in a folder of the catalogue; its events may have another ``home``.
 
-    Parameters
-    ----------
-    folder : Path
-    home : Path, optional
-        Where its events are stored, if not there.
-
-    Raises
-    ------
-    DatasetError
-        If it cannot be read, lacks a key, or has an unknown one (the nearest is suggested).
+    A DatasetError if it cannot be read, lacks a key, or has an unknown one (the nearest is
+    suggested).
     """
     file = folder / FILE
     home = home or folder
     content = read_toml(file)
-    check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
+    check_keys(file, "", {"columns": {}, "variants": {}, **content}, Entry, "folder", "home")
     columns = []
     for name, column in content.get("columns", {}).items():
-        check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
+        check_keys(file, f"columns.{name}.", column, ColumnDeclaration)
         columns.append(ColumnDeclaration(name, **column))
     variants = {}
     for name, variant in content.get("variants", {}).items():
@@ -146,7 +110,7 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
         except DatasetError as error:
             raise DatasetError(f"{file}: variants: {error}") from None
         place = f"variants.{name}."
-        check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
+        check_keys(file, place, variant, Variant)
         if variant["made"] not in MADE:
             raise DatasetError(
                 f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
@@ -168,11 +132,8 @@ _NAME = re.compile(r"\w[\w.-]{0,63}")
 def check_name(name: str) -> str:
     """Check the name of a variant, which is also that of its folder.
 
-    Raises
-    ------
-    DatasetError
-        If it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins with one of
-        the last two, or is longer than 64 characters.
+    A DatasetError if it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins
+    with one of the last two, or is longer than 64 characters.
     """
     if not _NAME.fullmatch(name):
         raise DatasetError(
@@ -190,10 +151,7 @@ def quoted(name: str) -> str:
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file.
 
-    Raises
-    ------
-    DatasetError
-        If it is missing or not valid TOML; the message has line and column.
+    A DatasetError if it is missing or not valid TOML; the message has line and column.
     """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
@@ -207,21 +165,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names) or 'none'}{did_you_mean(name, names, cutoff=0.5)}"
 
 
-def check_keys(
-    file: Path, place: str, found: Any, known: tuple[str, ...], needed: tuple[str, ...]
-) -> None:
-    """Check the keys of a table of a TOML file.
+def check_keys(file: Path, place: str, found: Any, kind: type, *ours: str) -> None:
+    """Check that the keys of a table of a TOML file are the fields of a dataclass.
 
-    Raises
-    ------
-    DatasetError
-        If it is not a table, lacks a key, or has an unknown one; the nearest is suggested.
+    Its ``name`` and those of ``ours`` are not read from the file. A DatasetError if it is not a
+    table, lacks a key, or has an unknown one; the nearest is suggested.
     """
+    its = [each for each in fields(kind) if each.name not in ("name", *ours)]
+    known = [each.name for each in its]
     if not isinstance(found, dict):
         raise DatasetError(f"{file}: {place.rstrip('.')} must be a table of {', '.join(known)}")
     for name in found:
         if name not in known:
             raise DatasetError(f"{file} has an unknown key {place}{name}; {nearest(name, known)}")
-    for name in needed:
-        if name not in found:
-            raise DatasetError(f"{file} lacks the key {place}{name}")
+    for each in its:
+        if each.name not in found and each.default is each.default_factory is MISSING:
+            raise DatasetError(f"{file} lacks the key {place}{each.name}")

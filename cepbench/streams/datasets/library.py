@@ -31,25 +31,16 @@ Default = TypeVar("Default")
 
 @dataclass(frozen=True, slots=True)
 class PatternEntry:
-    """One pattern of a library.
-
-    Attributes
-    ----------
-    name : str
-    text : str
-        In the pattern language; see ``docs/language.md``.
-    shows : str
-        What it demonstrates.
-    source : str
-        Paper and section, and differences from it; empty for one that is not from a paper.
-    dialect, within : str or None
-        As :func:`cepbench.parse` takes them.
-    """
+    """One pattern of a library."""
 
     name: str
+    #: In the pattern language; see ``docs/language.md``.
     text: str
+    #: What it demonstrates.
     shows: str
+    #: Paper and section, and differences from it; empty for one that is not from a paper.
     source: str = ""
+    #: ``dialect``, ``within``: as :func:`cepbench.parse` takes them.
     dialect: str | None = None
     within: str | None = None
 
@@ -123,18 +114,14 @@ class PatternLibrary(Mapping[str, Pattern]):
 def read_library(folder: Path, name: str) -> PatternLibrary:
     """The patterns of a folder of the catalogue; empty if it has no such file.
 
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read, or an entry is incomplete or not a valid pattern.
+    A DatasetError if the file cannot be read, or an entry is incomplete or not a valid pattern.
     """
     file = folder / FILE
     if not file.exists():
         return PatternLibrary(name)
     entries = []
     for pattern, content in read_toml(file).items():
-        known = ("text", "shows", "source", "dialect", "within")
-        check_keys(file, f"{pattern}.", content, known, ("text", "shows"))
+        check_keys(file, f"{pattern}.", content, PatternEntry)
         entry = PatternEntry(pattern, **{**content, "text": content["text"].strip()})
         try:
             _ = entry.pattern

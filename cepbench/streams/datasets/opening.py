@@ -36,8 +36,7 @@ from cepbench.streams.datasets.declaration import (
     nearest,
     quoted,
 )
-from cepbench.streams.datasets.making import make_in_one_step
-from cepbench.streams.generated import GENERATED, stream_of
+from cepbench.streams.generated import GENERATED, make_in_one_step, stream_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,10 +101,7 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
 def find_entry(name: str) -> tuple[Entry | None, str]:
     """The data set of a name (None if there is none), and the name of its variant.
 
-    Raises
-    ------
-    DatasetError
-        If its declaration cannot be read, or the name of the variant is invalid.
+    A DatasetError if its declaration cannot be read, or the name of the variant is invalid.
     """
     first, _, rest = name.strip("/").partition("/")
     folder = folders().get(first)
@@ -148,13 +144,7 @@ def _near(name: str) -> list[str]:
 
 
 def open_entry(entry: Entry, name: str = "") -> Dataset:
-    """Open a data set of the catalogue in one size, by default its default size.
-
-    Raises
-    ------
-    DatasetError
-        See :func:`open_dataset`.
-    """
+    """Open a data set of the catalogue in one size, by default its default size."""
     name = name or entry.default
     own = {path.name: path for path in undeclared(entry)}
     if name in own:
@@ -175,10 +165,7 @@ def open_entry(entry: Entry, name: str = "") -> Dataset:
 def open_path(path: Path) -> Dataset:
     """Open a folder of events by its own declaration, without verification.
 
-    Raises
-    ------
-    DatasetError
-        If it does not exist, is incomplete, or was not written by cepbench.
+    A DatasetError if it does not exist, is incomplete, or was not written by cepbench.
     """
     declaration = read_declaration(path)
     if declaration is None:
@@ -195,10 +182,7 @@ def open_path(path: Path) -> Dataset:
 def verify(dataset: Dataset) -> None:
     """Verify number and checksum of a data set's events, if declared in the catalogue.
 
-    Raises
-    ------
-    DatasetError
-        If they differ.
+    A DatasetError if they differ.
     """
     variant, entry = dataset.variant, dataset.entry
     if variant is None or entry is None:

@@ -11,7 +11,7 @@ import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.experiments.sweeps.on_spark.data import sweep_data
 from cepbench.experiments.sweeps.sweep_file import read_sweep
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
 

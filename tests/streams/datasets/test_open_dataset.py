@@ -19,7 +19,7 @@ from cepbench.errors import DatasetError, StreamError
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED
 from cepbench.streams.datasets.catalogue import folders, roots
 from cepbench.streams.datasets.checksums import stream_checksum
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import TenSymbols, ten_symbols
 
@@ -111,8 +111,8 @@ def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
 SLOW = """
 import shutil, sys
 import cepbench as cep
-from cepbench.streams.datasets import making
-make = making.make_stream
+from cepbench.streams import generated
+make = generated.make_stream
 def slow(path, stream):
     path.mkdir()
     (path / "half.parquet").write_text("half")
@@ -120,7 +120,7 @@ def slow(path, stream):
     sys.stdin.readline()
     shutil.rmtree(path)
     return make(path, stream)
-making.make_stream = slow
+generated.make_stream = slow
 print(len(cep.open_dataset("ten-symbols/quick").stream()))
 """
 

@@ -14,7 +14,7 @@ from cepbench.errors import CepbenchError, DatasetError, ReportError
 from cepbench.files import held
 from cepbench.presentation.reporting.site import build_report, publish_report
 from cepbench.streams.dataset_folder import begin_dataset, read_declaration, unfinished_dataset
-from cepbench.streams.datasets.making import make_in_one_step, make_stream
+from cepbench.streams.generated import make_in_one_step, make_stream
 from cepbench.streams.ten_symbols import TenSymbols
 
 #: Begins a data set in a folder, with an event of another one, and does not go on.

@@ -36,7 +36,7 @@ from cepbench.planning.costs.reuse import ReuseProblem
 from cepbench.planning.plans.reuse import in_order
 from cepbench.presentation.reporting.verdicts import ledger
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
-from cepbench.streams.datasets.making import make_stream
+from cepbench.streams.generated import make_stream
 
 EVENTS = 600
 
