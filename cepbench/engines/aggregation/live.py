@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,9 @@ from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
-from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.moments import nanoseconds
-
-_RUN, _LATE = "run ", "late "
 
 
 class Aggregator(Live):
@@ -84,11 +81,7 @@ class Aggregator(Live):
 
     CALLED = "aggregator"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {
-        "arguments": dict,
-        "processed": (int, type(None)),
-        "floats": list,
-    }
+    SAVED = ("_last", "_floats", "_late", "_run")
 
     _queries: Pattern | Workload
 
@@ -261,16 +254,7 @@ class Aggregator(Live):
         return self._floats
 
     def _header(self) -> dict[str, Any]:
-        return {"arguments": self._arguments(), "processed": self._last, "floats": self._floats}
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-        return arrays | {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
-
-    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        self._late.restore(arrays_under(_LATE, arrays))
-        self._run.restore(arrays_under(_RUN, arrays))
-        self._last, self._floats = header["processed"], header["floats"]
+        return {"arguments": self._arguments()}
 
     def _arguments(self) -> dict[str, Any]:
         """What :meth:`_of_header` makes an aggregator with; JSON-serializable."""
@@ -284,7 +268,7 @@ class Aggregator(Live):
         }
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
         arguments = dict(header["arguments"])
         queries = queries_from_json(arguments)
         del arguments["pattern"], arguments["hierarchy"]
@@ -370,11 +354,11 @@ class WorkloadAggregator(Aggregator):
         }
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
         arguments = dict(header["arguments"])
         if isinstance(arguments["sharing"], dict):
             arguments["sharing"] = WorkloadPlan.from_dict(arguments["sharing"])
-        return super()._of_header({"arguments": arguments}, arrays)
+        return super()._of_header({"arguments": arguments})
 
     def _check_fit(self, batch: EventStream) -> None:
         for name, query in self.workload.patterns.items():

@@ -52,10 +52,15 @@ def planned(
         chosen = evaluator_for(evaluator)
     if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
         return None
-    statistics = Statistics(
-        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
+    statistics = (
+        measure_statistics(pattern, stream) if pattern.window.length else equal_rates(pattern)
     )
-    if pattern.window.length:
-        statistics = measure_statistics(pattern, stream)
     generator = None if evaluator is None else generator_for([pattern], evaluator)
     return plan(pattern, statistics, generator)
+
+
+def equal_rates(pattern: Pattern) -> Statistics:
+    """Statistics by which all variables are equally frequent."""
+    return Statistics(
+        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
+    )
