@@ -26,12 +26,12 @@ from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, Result
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import UnsupportedTaskError, errors_naming
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload, of_queries
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
@@ -263,8 +263,7 @@ def adapt(
         "partial_match_limit": partial_match_limit,
         "seed": seed,
     }
-    queries = pattern if isinstance(pattern, Workload) else pattern_from(pattern)
-    queries, stream = under_one_hierarchy(queries, events_from(stream, type, time))
+    queries, stream = under_one_hierarchy(queries_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
         for query, its in queries.queries.items():
             with errors_naming(query):

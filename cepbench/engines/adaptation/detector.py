@@ -25,12 +25,12 @@ from cepbench.engines.runs.matches import Found, joined
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import AdaptationError, EvaluationError, UnsupportedTaskError
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
 from cepbench.streams.event_stream import EventStream
 
@@ -135,15 +135,15 @@ class AdaptiveDetector(Detector):
         }
         self._plans: Plans
         plan: Any
-        if isinstance(pattern, Workload):
-            self._plans, plan = WorkloadPlans.of(pattern, asked, **how)
+        queries = queries_from(pattern)
+        if queries.by_query:
+            self._plans, plan = WorkloadPlans.of(queries, asked, **how)
         else:
-            self._plans, plan = PatternPlans.of(pattern_from(pattern), asked, **how)
+            self._plans, plan = PatternPlans.of(queries, asked, **how)
         self.output, self.partial_match_limit = asked.output, partial_match_limit
         self.options = dict(options or {})
         self._start(position)
         self._run = Rounds(self._plans, plan)
-        queries = self._plans.queries
         if not queries.by_query:
             self.pattern, self.evaluator = queries, self._run.inner.evaluator
 

@@ -31,6 +31,7 @@ from cepbench.errors import (
     EvaluationError,
     SnapshotError,
 )
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.state import Arrays
@@ -138,7 +139,7 @@ class Detector(Live):
             node_times=node_times,
             position=position,
         )
-        self._open(task_for(pattern, plan, asked))
+        self._open(task_for(pattern_from(pattern), plan, asked))
 
     @classmethod
     def of_task(cls, task: Task) -> Self:

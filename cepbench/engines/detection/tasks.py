@@ -17,7 +17,6 @@ from cepbench.errors import (
     UnsupportedTaskError,
     did_you_mean,
 )
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
 from cepbench.planning.plans.given import plan_for, plan_from
@@ -39,7 +38,7 @@ PARTIAL_MATCH_LIMIT = 20_000_000
 
 
 def task_for(
-    pattern: Pattern | str, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
+    pattern: Pattern, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
 ) -> Task:
     """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
 
@@ -59,7 +58,6 @@ def task_for(
     UnsupportedPatternError, UnsupportedTaskError
         If the evaluator does not declare a capability that the pattern or an argument needs.
     """
-    pattern = pattern_from(pattern)
     branches = pattern.branches()
     if plan is not None:
         plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
