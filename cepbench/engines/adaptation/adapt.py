@@ -90,15 +90,6 @@ class AdaptiveResult(Result):
 class AdaptiveWorkloadMatches(WorkloadMatches):
     """The results of a workload's queries by plans that followed the stream.
 
-    Parameters
-    ----------
-    results : mapping of str to Result
-    metrics : Metrics
-    stream : EventStream
-    plan : WorkloadPlan
-    switches : DataFrame
-    averages : sequence of (int, int, AveragedQueries)
-
     Attributes
     ----------
     plan : WorkloadPlan

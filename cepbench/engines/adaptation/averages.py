@@ -69,8 +69,6 @@ class Averages(Stateful):
 
     Parameters
     ----------
-    pattern : Pattern
-    seed : int
     batch_size : int
         Events in a round.
     """

@@ -268,7 +268,7 @@ class AdaptiveDetector(Detector):
         if initial is not None:
             kind = WorkloadPlans if queries.by_query else PatternPlans
             initial = kind.from_json(initial)
-        asked = Arguments(**{name: header[name] for name in Arguments.PACKED})
+        asked = Arguments.unpacked(header)
         return cls(
             queries,
             initial=initial,

@@ -176,7 +176,6 @@ class Rounds(Stateful):
 
     Parameters
     ----------
-    plans : Plans
     plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The first one.
 

@@ -16,10 +16,6 @@ from cepbench.streams.event_stream import EventStream
 class AveragedQueries:
     """The statistics of the queries of a workload.
 
-    Parameters
-    ----------
-    by_query : mapping of str to Averaged
-
     Attributes
     ----------
     by_query : mapping of str to Averaged
@@ -50,8 +46,6 @@ class QueryAverages(Stateful):
 
     Parameters
     ----------
-    workload : Workload
-    seed : int
     batch_size : int
         Events in a round.
     """

@@ -104,7 +104,8 @@ class WorkloadPlans(Plans):
         # A later plan may compute any query from scratch.
         alone = replace(plans, planner="NAIVE").plan(statistics)
         WorkloadDetector.of_plan(alone, asked)
-        return plans, plan
+        # A mapping, as was just checked; the given one may change.
+        return replace(plans, asked=replace(asked, options=dict(asked.options or {}))), plan
 
     def packed(self) -> dict[str, Any]:
         names = ("planner", "generator", "cost")

@@ -139,6 +139,9 @@ class Detector(Live):
             node_times=node_times,
             position=position,
         )
+        self._set_up(pattern, plan, asked)
+
+    def _set_up(self, pattern: Any, plan: Any, asked: Arguments) -> None:
         self._open(task_for(pattern_from(pattern), plan, asked))
 
     @classmethod
@@ -253,7 +256,7 @@ class Detector(Live):
         """Go on where a detector of the same task with another plan is; whether that is possible.
 
         Only for an evaluator that ``adopts``; see
-        :meth:`cepbench.engines.runs.protocol.Adopting.adopt`.
+        :class:`cepbench.engines.runs.protocol.Run`.
         """
         with self._state.changing("a change of the plan"):
             adopted = bool(self._called(self._run.adopt, old._run))
@@ -359,18 +362,8 @@ class Detector(Live):
         matches = self.in_branches([found])
         if self.pattern.returns:
             assert self._recent is not None
-            table = self._returned(self._recent, matches)
-            return table if self.output == "arrow" else frame_of(table)
-        if self.output == "arrow":
-            return arrow_table(self.pattern, matches)
-        if len(matches) == 1:
-            return matches[0].frame()
-        return branches_frame(self.pattern.positive_names, matches)
-
-    def _returned(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> pa.Table:
-        self._check_kept(recent, matches)
-        table = arrow_table(self.pattern, matches)
-        return returned_table(table, self.pattern, recent.stream, first=recent.first)
+            self._check_kept(self._recent, matches)
+        return shown_matches(self.pattern, matches, self.output, self._recent)
 
     def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
         """Check that the events of the matches are still kept."""
@@ -483,6 +476,22 @@ class Detector(Live):
                 "with the same, or start without the snapshot"
             )
         self._resume(arrays)
+
+
+def shown_matches(
+    pattern: Pattern, matches: Sequence[BranchMatches], output: str, recent: RecentEvents | None
+) -> pd.DataFrame | pa.Table:
+    """The matches of each branch as a table, of the values of kept events where the pattern returns such."""
+    if pattern.returns:
+        assert recent is not None
+        table = arrow_table(pattern, matches)
+        table = returned_table(table, pattern, recent.stream, first=recent.first)
+        return table if output == "arrow" else frame_of(table)
+    if output == "arrow":
+        return arrow_table(pattern, matches)
+    if len(matches) == 1:
+        return matches[0].frame()
+    return branches_frame(pattern.positive_names, matches)
 
 
 #: Metrics of several runs that add up, and those of which the largest counts.

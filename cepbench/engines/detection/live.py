@@ -86,7 +86,6 @@ class Live(Stateful, ABC):
 
         Parameters
         ----------
-        patterns : sequence of Pattern
         exact : bool
             Whether integers are compared exactly, whatever their size.
         """
@@ -295,7 +294,7 @@ class Live(Stateful, ABC):
     def _resume(self, arrays: Arrays) -> None:
         """Go on where the snapshot was taken."""
         with self._state.changing("resuming from a snapshot"), restoring():
-            Stateful.restore(self, arrays)
+            self._called(Stateful.restore, self, arrays)
 
     def __copy__(self) -> Self:
         """An independent copy, as the state of a shallow one would be that of both."""

@@ -37,7 +37,6 @@ class MatchBatches(Iterator[pa.Table]):
 
     Parameters
     ----------
-    tables : iterator of pyarrow.Table
     metrics : callable
         Returns the metrics so far.
     """

@@ -99,8 +99,7 @@ def unpacked(packed: Mapping[str, Any]) -> Task:
         As :func:`task_for`.
     """
     plan = None if packed["plan"] is None else plan_from_json(packed["plan"])
-    asked = Arguments(**{name: packed[name] for name in Arguments.PACKED})
-    return task_for(queries_from_json(packed), plan, asked)
+    return task_for(queries_from_json(packed), plan, Arguments.unpacked(packed))
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
@@ -248,14 +247,12 @@ def refuse(
 
     Parameters
     ----------
-    evaluator : Evaluator
     what : str
         Follows "cannot".
     can : callable
         Whether an evaluator can do it.
     advice : str
         Further advice.
-    error : type
     """
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
     raise error(

@@ -6,23 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
-import pandas as pd
-
 from cepbench.arguments import choice, text
-from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.detector import Detector, shown_matches
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
+from cepbench.engines.detection.tasks import OUTPUTS
 from cepbench.engines.detection.workload_evaluate import workload_plan
 from cepbench.engines.detection.workload_run import WorkloadRun, needed_for
-from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.protocol import Arguments, Evaluator
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.engines.runs.result import NodeTable
-from cepbench.engines.runs.returned import frame_of, returned_table
 from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.given import pattern_from
-from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.arrival import ArrivalClock
@@ -36,11 +31,10 @@ class WorkloadDetector(Detector):
     """Finds the matches of every query of a workload in a stream that arrives in batches.
 
     ``cep.Detector(workload, plan)`` makes one. Each push gives for every query exactly what a detector
-    of this query alone gives at that push.
+    of this query alone gives at that push, in a dict.
 
     Parameters
     ----------
-    workload : Workload
     plan : WorkloadPlan or mapping of str to plan, optional
         As :func:`cepbench.evaluate` takes it for a workload.
     evaluator, options, output, partial_match_limit, position
@@ -70,30 +64,6 @@ class WorkloadDetector(Detector):
 
     _run: WorkloadRun
 
-    def __init__(
-        self,
-        workload: Workload,
-        plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
-        *,
-        evaluator: str | Evaluator | None = None,
-        options: Mapping[str, Any] | None = None,
-        output: str = "matches",
-        partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-        latency: bool = False,
-        node_times: bool = False,
-        position: int = 0,
-    ) -> None:
-        if latency or node_times:
-            self._refuse_single()
-        asked = Arguments(
-            evaluator=evaluator,
-            options=options,
-            output=output,
-            partial_match_limit=partial_match_limit,
-            position=position,
-        )
-        self._set_up(workload, plan, asked)
-
     @classmethod
     def of_plan(cls, plan: WorkloadPlan, asked: Arguments) -> Self:
         """A detector of the queries of a plan."""
@@ -101,43 +71,25 @@ class WorkloadDetector(Detector):
         detector._set_up(plan.workload, plan, asked)
         return detector
 
-    def _set_up(self, workload: Workload, given: Any, asked: Arguments) -> None:
+    def _set_up(self, pattern: Workload, plan: Any, asked: Arguments) -> None:
+        if asked.latency or asked.node_times:
+            self._refuse_single()
         self.output = choice(asked.output, "output", OUTPUTS[:3], EvaluationError)
         self.partial_match_limit = asked.partial_match_limit
-        plan = workload_plan(workload, given)
+        plan = workload_plan(pattern, plan)
         self._start(asked.position)
         # By default each query has one of its own, which is built-in.
         self._evaluator = evaluator_for("tree" if asked.evaluator is None else asked.evaluator)
         self._run = WorkloadRun(plan, asked)
         self.options = dict(asked.options or {})
-        self._arguments = replace(asked, options=self.options)
+        # A mapping, as was checked where queries were opened; the given one may change.
+        self._run.asked = replace(asked, options=self.options)
         self._read_plan()
 
     @property
     def plan(self) -> WorkloadPlan:  # type: ignore[override]
         """The present plan, of all queries that are computed."""
         return self._run.plan
-
-    def push(self, batch: EventStream) -> dict[str, Any]:
-        """Process the next events and return the matches that they complete.
-
-        Parameters
-        ----------
-        batch : EventStream
-            The next events; timestamps must not decrease.
-
-        Returns
-        -------
-        dict of str to DataFrame, pyarrow.Table or int
-            For every query what :meth:`cepbench.Detector.push` of a detector of it alone returns.
-
-        Raises
-        ------
-        StreamError, PartialMatchLimitError, FailedStateError
-            As by :meth:`cepbench.Detector.push`.
-        """
-        shown: dict[str, Any] = self._pushed(batch, shows=True)
-        return shown
 
     def _nothing(self, batch: EventStream) -> Any:
         return self._run.push(batch)
@@ -185,15 +137,11 @@ class WorkloadDetector(Detector):
         """Those of a query that takes part in reuse."""
         if self.output == "count":
             return found.number
-        pattern = self.plan.workload.patterns[query]
         (part,) = found.matches
         assert part is not None
-        if pattern.returns:
-            kept = self._run.returned
-            table = arrow_table(pattern, (part,))
-            table = returned_table(table, pattern, kept.stream, first=kept.first)
-            return table if self.output == "arrow" else frame_of(table)
-        return arrow_table(pattern, (part,)) if self.output == "arrow" else part.frame()
+        pattern = self.plan.workload.patterns[query]
+        kept = self._run.returned if pattern.returns else None
+        return shown_matches(pattern, (part,), self.output, kept)
 
     def adopt(self, old: Detector) -> bool:
         """Not possible: plans have different queries."""
@@ -310,10 +258,6 @@ class WorkloadDetector(Detector):
         """Not measured."""
         self._refuse_single()
 
-    def node_metrics(self) -> pd.DataFrame:
-        """Not measured."""
-        self._refuse_single()
-
     def node_table(self) -> NodeTable | None:
         """Not measured."""
         self._refuse_single()
@@ -321,13 +265,12 @@ class WorkloadDetector(Detector):
     def _header(self) -> dict[str, Any]:
         for detector in self._run.detectors.values():
             detector.check_saves()
-        asked = replace(self._arguments, position=self.position)
+        asked = replace(self._run.asked, position=self.position)
         return {"plan": self.plan.to_dict(), **asked.packed()}
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any]) -> Self:
-        asked = Arguments(**{name: header[name] for name in Arguments.PACKED})
-        return cls.of_plan(WorkloadPlan.from_dict(header["plan"]), asked)
+        return cls.of_plan(WorkloadPlan.from_dict(header["plan"]), Arguments.unpacked(header))
 
 
 Detector.of_workloads = WorkloadDetector

@@ -81,12 +81,12 @@ class WorkloadRun(Stateful):
 
     Parameters
     ----------
-    plan : WorkloadPlan
     asked : Arguments
         The output, its limit and the evaluator of each query.
 
     Attributes
     ----------
+    asked : Arguments
     plan : WorkloadPlan
     position : int
         That of the next event.
@@ -102,7 +102,7 @@ class WorkloadRun(Stateful):
     )  # fmt: skip
 
     def __init__(self, plan: WorkloadPlan, asked: Arguments) -> None:
-        self._asked = asked
+        self.asked = asked
         self._reader = NumericReader()
         self.position = asked.position
         #: The last timestamp; None before the first event.
@@ -121,7 +121,6 @@ class WorkloadRun(Stateful):
 
         Parameters
         ----------
-        plan : WorkloadPlan
         order : sequence of str, optional
             Of the queries, where it is not the plan's.
         groups : mapping of str to int, optional
@@ -193,13 +192,13 @@ class WorkloadRun(Stateful):
         for query, group in groups.items():
             pattern, plan = planned.computed.patterns[query], planned.plans.get(query)
             with errors_naming(query):
-                evaluator, plan = chosen_for(pattern, plan, self._asked.evaluator)
+                evaluator, plan = chosen_for(pattern, plan, self.asked.evaluator)
                 entry = None if evaluator is None else evaluator_for(evaluator)
                 if entry is not None and entry.together is not None:
                     shared = sharing.get((entry.name, group))
                     shared = shared or sharing_state(entry, pattern.order)
                     evaluator = sharing[entry.name, group] = shared
-                asked = replace(self._asked, evaluator=evaluator, position=self.position)
+                asked = replace(self.asked, evaluator=evaluator, position=self.position)
                 if query in self._queries:
                     # What is reused is shown here, whoever found it.
                     pattern = replace(pattern, returns=())
@@ -283,7 +282,7 @@ class WorkloadRun(Stateful):
         """The matches of a query that are now known, from those of its sources, in kept events."""
         edges, limit, events = (
             self._edges[way.query],
-            self._asked.partial_match_limit,
+            self.asked.partial_match_limit,
             moment.events,
         )
         tables = {source: matches[source] for source in way.sources}
@@ -322,9 +321,9 @@ class WorkloadRun(Stateful):
         return listed(query, released)
 
     def _within_limit(self, query: str, tables: Tables) -> Tables:
-        if sum(table.shape[1] for table in tables.values()) > self._asked.partial_match_limit:
+        if sum(table.shape[1] for table in tables.values()) > self.asked.partial_match_limit:
             raise PartialMatchLimitError(
-                f"query {query!r}: more than {self._asked.partial_match_limit:,} matches have to be stored until "
+                f"query {query!r}: more than {self.asked.partial_match_limit:,} matches have to be stored until "
                 "their window has passed; choose another source, or allow more with "
                 "partial_match_limit"
             )
