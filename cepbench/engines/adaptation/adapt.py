@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.adaptation.averages import Averaged
+from cepbench.engines.adaptation.averages import Averaged, AveragedQueries
 from cepbench.engines.adaptation.detector import (
     BATCH_SIZE,
     GAIN,
@@ -18,7 +18,6 @@ from cepbench.engines.adaptation.detector import (
     THRESHOLD,
     AdaptiveDetector,
 )
-from cepbench.engines.adaptation.workload_averages import AveragedQueries
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.engines.detection.workload_evaluate import workload_plan
 from cepbench.engines.runs.matches import Found, matches_by_branch

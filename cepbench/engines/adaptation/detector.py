@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 import pandas as pd
 import pyarrow as pa
 
-from cepbench.arguments import choice, number, text, whole
+from cepbench.arguments import number, text, whole
 from cepbench.arguments import seed as checked_seed
 from cepbench.engines.adaptation.pattern_plans import PatternPlans
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
@@ -19,12 +19,12 @@ from cepbench.engines.adaptation.rounds import Plans, Rounds, Switch
 from cepbench.engines.adaptation.workload_plans import WorkloadPlans
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.pushes import Progress
-from cepbench.engines.detection.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found, joined
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
-from cepbench.errors import AdaptationError, EvaluationError, UnsupportedTaskError
+from cepbench.errors import AdaptationError, UnsupportedTaskError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator
@@ -118,7 +118,7 @@ class AdaptiveDetector(Detector):
         asked = Arguments(
             evaluator=evaluator,
             options=options,
-            output=choice(output, "output", OUTPUTS[:3], EvaluationError),
+            output=output,
             partial_match_limit=partial_match_limit,
             position=position,
         )
@@ -140,7 +140,7 @@ class AdaptiveDetector(Detector):
             self._plans, plan = WorkloadPlans.of(queries, asked, **how)
         else:
             self._plans, plan = PatternPlans.of(queries, asked, **how)
-        self.output, self.partial_match_limit = asked.output, partial_match_limit
+        self.output, self.partial_match_limit = output, partial_match_limit
         self.options = dict(options or {})
         self._start(position)
         self._run = Rounds(self._plans, plan)

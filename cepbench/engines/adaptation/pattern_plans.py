@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cepbench.engines.adaptation.averages import Averages
 from cepbench.engines.adaptation.rounds import TAKEN, Plans
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import equal_rates, generator_for
@@ -110,9 +109,6 @@ class PatternPlans(Plans):
 
     def packed(self) -> dict[str, Any]:
         return {"generator": self.generator.name, "cost": self.cost.name, **super().packed()}
-
-    def averages(self) -> Averages:
-        return Averages(self.queries, self.seed, self.batch_size)
 
     def attributes(self, plan: AnyPlan) -> Iterable[str]:
         return self.queries.attributes

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cepbench.engines.adaptation.averages import EVENTS
+from cepbench.engines.adaptation.averages import EVENTS, Averaged, Averages, averaged
 from cepbench.engines.adaptation.policies import AdaptationPolicy, Situation, relative_gain
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
@@ -87,10 +87,6 @@ class Plans(ABC):
     def span(self) -> int:
         """How long before the last event those that rebuild the state of a run may be, in ticks."""
         return max(map(_span_kept, self.queries.queries.values()))
-
-    @abstractmethod
-    def averages(self) -> Any:
-        """The windowed averages, before the first round."""
 
     @abstractmethod
     def attributes(self, plan: Any) -> Iterable[str]:
@@ -196,10 +192,14 @@ class Rounds(Stateful):
     def __init__(self, plans: Plans, plan: Any) -> None:
         self.plans = plans
         self._position = plans.asked.position
-        self._averages = plans.averages()
+        self._averages = {
+            query: Averages(its, plans.seed, plans.batch_size)
+            for query, its in plans.queries.queries.items()
+        }
         self._attributes = tuple(plans.attributes(plan))
         self._recent = RecentEvents(self._attributes, plans.span, self._position, EVENTS)
-        self._made_for: Any = None
+        #: The averages of each query with which a plan was last made.
+        self._made_for: Mapping[str, Averaged] | None = None
         self._time: int | None = None
         self._round = 0
         self._in_round = 0
@@ -212,7 +212,9 @@ class Rounds(Stateful):
     @property
     def averages(self) -> Any:
         """The averages of the last rounds; None before the first one ends."""
-        return self._averages.current()
+        known = {query: its.current() for query, its in self._averages.items()}
+        found = {query: its for query, its in known.items() if its is not None}
+        return averaged(found) if found else None
 
     def pieces(self, batch: EventStream) -> Iterator[EventStream]:
         """The parts of a batch that belong to one round each, to be processed one by one.
@@ -227,8 +229,9 @@ class Rounds(Stateful):
             self._in_round += len(events)
             self._recent.push(events)
             if self._time is None and self.plans.planned:
-                self._made_for = self._averages.of(events)
-                self.plan = self.plans.plan(self.plans.problem(self._made_for.statistics))
+                self._made_for = {query: its.of(events) for query, its in self._averages.items()}
+                statistics = averaged(self._made_for).statistics
+                self.plan = self.plans.plan(self.plans.problem(statistics))
                 self.inner = self._opened(self.plan, self._position)
             if self._in_round == size:
                 self._adapt(events if len(events) == size else self._recent.stream[-size:])
@@ -279,14 +282,15 @@ class Rounds(Stateful):
         """Sample a round's events, and change the plan if the policy and the costs say so."""
         plans = self.plans
         began = time.perf_counter()
-        self._averages.add(events)
-        foresees = plans.policy.foresees
-        averages = self._averages.of_all(events) if foresees else self._averages.current()
+        measured: dict[str, Any] = {}
+        for query, its in self._averages.items():
+            its.add(events)
+            measured[query] = its.of_all(events) if plans.policy.foresees else its.current()
         situation = Situation(
             plans=plans,
             plan=self.plan,
-            averages=averages,
-            planned=self._made_for,
+            averages=averaged(measured),
+            planned=None if self._made_for is None else averaged(self._made_for),
             threshold=plans.threshold,
             gain=plans.gain,
             round=self._round,
@@ -295,7 +299,7 @@ class Rounds(Stateful):
         if reason is None:
             return
         plan = plans.following(plans.plan(situation.problem), self.plan)
-        self._made_for = averages
+        self._made_for = measured
         if plans.text(plan) == plans.text(self.plan):
             return
         gain = relative_gain(situation.log_cost, plans.noted_cost(plan))
@@ -342,11 +346,15 @@ class Rounds(Stateful):
 
     @property
     def _planned_for(self) -> Any:
-        return None if self._made_for is None else self._made_for.packed
+        if self._made_for is None:
+            return None
+        return {query: its.packed for query, its in self._made_for.items()}
 
     @_planned_for.setter
     def _planned_for(self, packed: Any) -> None:
-        self._made_for = None if packed is None else self._averages.unpacked(packed)
+        if packed is not None:
+            own = self._averages
+            self._made_for = {query: own[query].unpacked(its) for query, its in packed.items()}
 
     @property
     def _switched(self) -> list[tuple[Any, ...]]:

@@ -10,7 +10,6 @@ from typing import Any, Self
 from cepbench.arguments import choice
 from cepbench.engines.adaptation.pattern_plans import check_runs
 from cepbench.engines.adaptation.rounds import Plans
-from cepbench.engines.adaptation.workload_averages import QueryAverages
 from cepbench.engines.detection.planned import equal_rates
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.workload_detector import WorkloadDetector
@@ -110,9 +109,6 @@ class WorkloadPlans(Plans):
     def packed(self) -> dict[str, Any]:
         names = ("planner", "generator", "cost")
         return {name: getattr(self, name) for name in names} | super().packed()
-
-    def averages(self) -> QueryAverages:
-        return QueryAverages(self.queries, self.seed, self.batch_size)
 
     def attributes(self, plan: WorkloadPlan) -> Iterable[str]:
         """Those that the queries read, virtual ones included."""
