@@ -34,6 +34,8 @@ from cepbench.errors import (
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
 from cepbench.state import Arrays
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
@@ -119,8 +121,8 @@ class Detector(Live):
 
     def __init__(
         self,
-        pattern: Pattern | str,
-        plan: AnyPlan | None = None,
+        pattern: Pattern | str | Workload,
+        plan: AnyPlan | WorkloadPlan | Mapping[str, AnyPlan] | None = None,
         *,
         evaluator: str | Evaluator | None = None,
         options: Mapping[str, Any] | None = None,
