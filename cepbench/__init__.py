@@ -17,9 +17,9 @@ __version__ = version("cepbench")
 
 if TYPE_CHECKING:
     from cepbench.engines.adaptation.adapt import adapt as adapt
+    from cepbench.engines.adaptation.detector import AdaptiveDetector as AdaptiveDetector
     from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES as ADAPTATION_POLICIES
     from cepbench.engines.adaptation.policies import adaptation_policy as adaptation_policy
-    from cepbench.engines.adaptation.workload_detector import AdaptiveDetector as AdaptiveDetector
     from cepbench.engines.aggregation.aggregate import aggregate as aggregate
     from cepbench.engines.aggregation.live import Aggregator as Aggregator
     from cepbench.engines.aggregation.protocol import AggregateMetrics as AggregateMetrics
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ADAPTATION_POLICIES": "cepbench.engines.adaptation.policies",
     "AGGREGATORS": "cepbench.engines.aggregation.registry",
-    "AdaptiveDetector": "cepbench.engines.adaptation.workload_detector",
+    "AdaptiveDetector": "cepbench.engines.adaptation.detector",
     "AggregateMetrics": "cepbench.engines.aggregation.protocol",
     "Aggregator": "cepbench.engines.aggregation.live",
     "Automaton": "cepbench.engines.automata.model",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
-from cepbench.engines.adaptation.averages import Averaged
+from cepbench.engines.adaptation.averages import Averaged, AveragedQueries
 from cepbench.engines.adaptation.detector import (
     BATCH_SIZE,
     GAIN,
@@ -17,25 +18,26 @@ from cepbench.engines.adaptation.detector import (
     THRESHOLD,
     AdaptiveDetector,
 )
-from cepbench.engines.adaptation.workload_result import (
-    AdaptiveWorkloadMatches,
-    adapt_workload,
-    statistics_frame,
-)
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.engines.detection.workload_evaluate import workload_plan
+from cepbench.engines.runs.matches import Found, matches_by_branch
 from cepbench.engines.runs.protocol import Evaluator
-from cepbench.engines.runs.result import Result
-from cepbench.errors import UnsupportedTaskError
-from cepbench.patterns.given import pattern_from
+from cepbench.engines.runs.result import Metrics, Result
+from cepbench.engines.runs.workload_result import WorkloadMatches
+from cepbench.errors import UnsupportedTaskError, errors_naming
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
-from cepbench.planning.workloads.model import Workload
+from cepbench.planning.workloads.given import queries_from
+from cepbench.planning.workloads.model import Workload, of_queries
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import Frame, events_from
+
+#: Columns of averages by round.
+_COLUMNS = ["position", "time", "quantity", "variables", "value"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ class AdaptiveResult(Result):
         Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        return statistics_frame(
+        return _statistics_frame(
             (position, time, *row[:3])
             for position, time, averages in self.averages
             for row in averages.statistics.rows()
@@ -82,6 +84,72 @@ class AdaptiveResult(Result):
             Always.
         """
         raise UnsupportedTaskError(NO_NODES)
+
+
+class AdaptiveWorkloadMatches(WorkloadMatches):
+    """The results of a workload's queries by plans that followed the stream.
+
+    Attributes
+    ----------
+    plan : WorkloadPlan
+        The last one.
+    switches : DataFrame
+        As :class:`cepbench.engines.adaptation.adapt.AdaptiveResult` has them.
+    averages : sequence of (int, int, AveragedQueries)
+        Position and timestamp of the last event of each round, and the averages then.
+    """
+
+    def __init__(
+        self,
+        results: Mapping[str, Result],
+        metrics: Metrics,
+        stream: EventStream,
+        plan: WorkloadPlan,
+        switches: pd.DataFrame,
+        averages: Sequence[tuple[int, int, AveragedQueries]],
+    ) -> None:
+        super().__init__(results, (), metrics, stream)
+        self.plan = plan
+        self.switches = switches
+        self.averages = averages
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """Each query, its ``source`` in the last plan, and the number of ``results``."""
+        rows = [
+            (query, self.plan.reuse(query).source, its.metrics.matches)
+            for query, its in self.items()
+        ]
+        return pd.DataFrame(rows, columns=["query", "source", "results"])
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """The windowed averages at the end of each round.
+
+        Columns: ``query``, ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
+        ``value``, as ``Statistics.rows`` gives them.
+        """
+        rows = [
+            (query, position, time, *row[:3])
+            for position, time, averages in self.averages
+            for query, its in averages.by_query.items()
+            for row in its.statistics.rows()
+        ]
+        table = _statistics_frame(row[1:] for row in rows)
+        table.insert(0, "query", [row[0] for row in rows])
+        return table
+
+
+def _statistics_frame(rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """Averages by round as a table.
+
+    Parameters
+    ----------
+    rows : iterable of (int, int, str, str, float)
+        Position and timestamp, quantity, variables and value.
+    """
+    types = {"position": np.int64, "time": np.int64, "value": np.float64}
+    return pd.DataFrame(list(rows), columns=_COLUMNS).astype(types)
 
 
 def adapt(
@@ -185,29 +253,48 @@ def adapt(
         "partial_match_limit": partial_match_limit,
         "seed": seed,
     }
-    if isinstance(pattern, Workload):
-        with reporting_missing_types(missing_types):
-            return adapt_workload(pattern, events_from(stream, type, time), **given)
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
+    queries, stream = under_one_hierarchy(queries_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
-        check_types(pattern, stream)
+        for query, its in queries.queries.items():
+            with errors_naming(query):
+                check_types(its, stream)
     # What matches return is read from the whole stream.
-    detector = AdaptiveDetector(replace(pattern, returns=()), **given)
+    bare = {query: replace(its, returns=()) for query, its in queries.queries.items()}
+    plain: Any = of_queries(bare, queries.hierarchy)
+    if queries.by_query and initial is not None:
+        given["initial"] = replace(workload_plan(queries, initial), workload=plain)
+    detector = AdaptiveDetector(plain, **given)
     found, rounds = [], []
     for batch in stream.batches(detector.batch_size):
         found.append(detector.take(batch))
         if len(batch) == detector.batch_size and detector.averages is not None:
-            end = detector.position - 1, int(batch.timestamps[-1])
-            rounds.append((*end, detector.averages))
+            rounds.append((detector.position - 1, int(batch.timestamps[-1]), detector.averages))
     found.append(detector.finish())
-    return AdaptiveResult(
-        pattern=pattern,
-        plan=detector.plan,
-        evaluator=detector.evaluator,
-        metrics=detector.metrics(),
-        node_table=None,
-        found=detector.in_branches(found) if output != "count" else None,
-        events=stream if pattern.returns else None,
-        switches=detector.switches,
-        averages=rounds,
-    )
+
+    def result(kind: Any, query: str, its: Sequence[Found], plan: Any, **more: Any) -> Any:
+        asked = queries.queries[query]
+        return kind(
+            pattern=asked,
+            plan=plan,
+            node_table=None,
+            found=matches_by_branch(asked, its) if output != "count" else None,
+            events=stream if asked.returns else None,
+            **more,
+        )
+
+    if not queries.by_query:
+        return result(
+            AdaptiveResult, "", found, detector.plan, evaluator=detector.evaluator,
+            metrics=detector.metrics(), switches=detector.switches, averages=rounds,
+        )  # fmt: skip
+    results = {}
+    for query in queries.queries:
+        own = [one[query] for one in found]
+        results[query] = result(
+            Result, query, own, detector.plan.plans.get(query),
+            evaluator=detector.evaluator_of(query),
+            metrics=Metrics(events=len(stream), matches=sum(one.number for one in own)),
+        )  # fmt: skip
+    plan = replace(detector.plan, workload=queries)
+    known = (stream, plan, detector.switches, rounds)
+    return AdaptiveWorkloadMatches(results, detector.metrics(), *known)

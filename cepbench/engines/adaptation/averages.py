@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -69,8 +69,6 @@ class Averages(Stateful):
 
     Parameters
     ----------
-    pattern : Pattern
-    seed : int
     batch_size : int
         Events in a round.
     """
@@ -339,6 +337,34 @@ class Averaged:
         ):
             if now != value:
                 yield f"{named}, whole stream", value, now
+
+
+class AveragedQueries:
+    """The statistics of the queries of a workload [liu2011]_, section 6: those of each of them.
+
+    Attributes
+    ----------
+    by_query : mapping of str to Averaged
+    """
+
+    def __init__(self, by_query: Mapping[str, Averaged]) -> None:
+        self.by_query = by_query
+
+    @cached_property
+    def statistics(self) -> dict[str, Statistics]:
+        """As planners of workloads take them."""
+        return {query: its.statistics for query, its in self.by_query.items()}
+
+    def changes(self, before: AveragedQueries) -> Iterator[tuple[str, float, float]]:
+        """Name, previous and current value of each statistic that differs by more than its error."""
+        for query, its in self.by_query.items():
+            for name, value, now in its.changes(before.by_query[query]):
+                yield f"query {query}, {name}", value, now
+
+
+def averaged(by_query: Mapping[str, Averaged]) -> Averaged | AveragedQueries:
+    """The statistics of a pattern, or of the queries of a workload."""
+    return by_query[""] if "" in by_query else AveragedQueries(by_query)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

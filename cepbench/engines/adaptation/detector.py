@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, ClassVar, NoReturn, Self
+from math import nan
+from typing import Any, NoReturn, Self
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from cepbench.arguments import number, seed, text, whole
-from cepbench.engines.adaptation.averages import Averaged
+from cepbench.arguments import number, text, whole
+from cepbench.arguments import seed as checked_seed
+from cepbench.engines.adaptation.pattern_plans import PatternPlans
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
-from cepbench.engines.adaptation.rounds import Switch
-from cepbench.engines.adaptation.run import AdaptiveRun, PatternSettings
+from cepbench.engines.adaptation.rounds import Plans, Rounds, Switch
+from cepbench.engines.adaptation.workload_plans import WorkloadPlans
 from cepbench.engines.detection.detector import Detector
-from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.pushes import Progress
-from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for, unpacked
-from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.matches import Found, joined
+from cepbench.engines.runs.protocol import Arguments, Evaluator
+from cepbench.engines.runs.result import Metrics
 from cepbench.errors import AdaptationError, UnsupportedTaskError
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.planning.costs.bounds import check_bounded
-from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.model import CostModel
-from cepbench.planning.costs.models import cost_from
-from cepbench.planning.planners.registry import PlanGenerator, find_generator
-from cepbench.planning.plans.given import plan_from
+from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.given import queries_from
+from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
 from cepbench.streams.event_stream import EventStream
-
-#: The default cost of a pattern's plans.
-COST = "throughput"
 
 #: Events in a round, by default.
 BATCH_SIZE = 65_536
@@ -50,7 +48,7 @@ NO_NODES = (
 
 
 class AdaptiveDetector(Detector):
-    """Finds the matches of a pattern in batches, by plans that follow the stream's statistics.
+    """Finds the matches of a pattern or a workload in batches, by plans that follow the stream's statistics.
 
     The matches are those of a :class:`cepbench.Detector` with any one plan, and so are the pushes that
     report them. Events are processed in rounds of ``batch_size``, counted from the first one on, and
@@ -61,8 +59,8 @@ class AdaptiveDetector(Detector):
     Parameters
     ----------
     pattern : Pattern, str or Workload
-        A pattern or its text; or a workload, see
-        :class:`~cepbench.engines.adaptation.workload_detector.AdaptiveWorkloadDetector`.
+        A pattern or its text; or a workload, for every query of which each push gives what a detector
+        of this query alone gives.
     generator, planner, evaluator, options, cost, threshold, gain, policy, initial, batch_size, seed
         See :func:`cepbench.adapt`.
     output : {"matches", "arrow", "count"}
@@ -74,29 +72,33 @@ class AdaptiveDetector(Detector):
 
     Attributes
     ----------
-    plan : OrderPlan, TreePlan or UnionPlan
+    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The running plan.
 
     Raises
     ------
     AdaptationError
-        If an argument is invalid, a policy is unknown, the window has no length, or the evaluator or
-        the first plan does not fit the generator's kind of plan.
+        If an argument is invalid, a policy is unknown, a window has no length, the evaluator or the first
+        plan does not fit the generator's kind of plan, the planner shares counts, or the first plan
+        delays matches.
     PatternError, PlanError, EvaluationError, PlanGeneratorError, StatisticsError
-        As for :class:`cepbench.Detector` and :func:`cepbench.plan`.
+        As for :class:`cepbench.Detector`, :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
     UnsupportedPatternError, UnsupportedTaskError
         If the evaluator does not declare a requested capability; the message names those that do.
+
+    Notes
+    -----
+    The plan of a query of a workload with ``STRATEGY consuming`` or ``OUTPUT non_overlap`` is not changed,
+    as its matches depend on all events so far.
     """
 
     KIND = "adaptive detector"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {**Detector.HEADER, "adaptation": dict, "planned": bool}
-
-    _run: Any
+    _run: Rounds
 
     def __init__(
         self,
-        pattern: Pattern | str,
+        pattern: Pattern | str | Workload,
         *,
         generator: str | PlanGenerator | None = None,
         planner: str | None = None,
@@ -106,38 +108,13 @@ class AdaptiveDetector(Detector):
         threshold: float = THRESHOLD,
         gain: float = GAIN,
         policy: str = "threshold",
-        initial: AnyPlan | None = None,
+        initial: AnyPlan | WorkloadPlan | None = None,
         batch_size: int = BATCH_SIZE,
         output: str = "matches",
         partial_match_limit: int = PARTIAL_MATCH_LIMIT,
         position: int = 0,
         seed: int = 0,
     ) -> None:
-        pattern = pattern_from(pattern)
-        if planner is not None:
-            raise AdaptationError(
-                "planner= is of workloads; the plans of a pattern are made by generator="
-            )
-        model = cost_from(COST if cost is None else cost)
-        how = checked(threshold, gain, policy, batch_size, seed)
-        if how["policy"].name == "bound":
-            check_bounded(model)
-        self._settings = PatternSettings(
-            generator=generator_for([pattern], evaluator, model)
-            if generator is None
-            else find_generator(generator),
-            cost=model,
-            planned=initial is None,
-            **how,
-        )
-        if not pattern.window.length:
-            raise AdaptationError(
-                "a window of length 0 has no arrival rates to adapt to; use cep.evaluate or "
-                "cep.Detector with a plan"
-            )
-        # Made without statistics, to check all arguments before the first event.
-        problems = branch_problems(pattern, equal_rates(pattern), cost=self._settings.cost)
-        plan = self._settings.plan(pattern, problems)
         asked = Arguments(
             evaluator=evaluator,
             options=options,
@@ -145,73 +122,118 @@ class AdaptiveDetector(Detector):
             partial_match_limit=partial_match_limit,
             position=position,
         )
-        task = task_for(pattern, plan if initial is None else plan_from(initial), asked)
-        assert task.plan is not None  # given or made above
-        self._check_kind(task.plan)
-        chosen = task.evaluator
-        check_runs(chosen, self._settings.generator)
+        how: dict[str, Any] = {
+            "generator": generator,
+            "planner": planner,
+            "cost": cost,
+            "initial": initial,
+            "policy": ADAPTATION_POLICIES.find(policy),
+            "threshold": number(threshold, "threshold", AdaptationError, least=0.0),
+            "gain": number(gain, "gain", AdaptationError, least=0.0),
+            "batch_size": whole(batch_size, "batch_size", AdaptationError, least=1),
+            "seed": checked_seed(seed, AdaptationError),
+        }
+        self._plans: Plans
+        plan: Any
+        queries = queries_from(pattern)
+        if queries.by_query:
+            self._plans, plan = WorkloadPlans.of(queries, asked, **how)
+        else:
+            self._plans, plan = PatternPlans.of(queries, asked, **how)
+        self.output, self.partial_match_limit = output, partial_match_limit
+        self.options = dict(options or {})
+        self._start(position)
+        self._run = Rounds(self._plans, plan)
+        if not queries.by_query:
+            self.pattern, self.evaluator = queries, self._run.inner.evaluator
 
-        def opened(task: Task) -> AdaptiveRun:
-            return AdaptiveRun(replace(task, evaluator=chosen), self._settings)
-
-        adaptive = replace(
-            chosen, open=opened, implementation=None, node_times=False, adopts=False, arrival=True
-        )
-        self._open(replace(task, evaluator=adaptive))
-        self._read([self.pattern], exact=not chosen.is_builtin)
+    @property
+    def plan(self) -> Any:  # type: ignore[override]
+        """The running plan."""
+        return self._run.plan
 
     @property
     def batch_size(self) -> int:
         """Events in a round."""
-        return self._settings.batch_size
+        return self._plans.batch_size
 
     @property
     def switches(self) -> pd.DataFrame:
         """One row per change of the plan; see :class:`cepbench.engines.adaptation.adapt.AdaptiveResult`."""
-        return switches_frame(self._run.switches)
+        names = [field.name for field in fields(Switch)]
+        return pd.DataFrame([vars(switch) for switch in self._run.switches], columns=names)
 
     @property
-    def averages(self) -> Averaged | None:
+    def averages(self) -> Any:
         """The windowed averages and their errors; None before the first round ends."""
         return self._run.averages
 
     @property
-    def statistics(self) -> Statistics | None:
-        """The windowed averages as plan generators take them; None before the first round ends."""
+    def statistics(self) -> Any:
+        """The windowed averages as plan generators take them, of a workload by query; None before the first round ends."""
         return None if self.averages is None else self.averages.statistics
 
+    def evaluator_of(self, query: str) -> str:
+        """What computes a query of a workload at present: an evaluator, or the way of reuse."""
+        return self._run.inner.evaluator_of(query)
+
+    def checked(self, batch: EventStream) -> tuple[EventStream, Progress]:
+        """See :meth:`cepbench.engines.detection.live.Live.checked`; by the running detector."""
+        return self._run.inner.checked(self._run.marked(batch, self.position))
+
     def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
-        found = super()._process(batch, progress, shows=shows)
-        self.plan = self._run.plan
-        return found
+        run, found = self._run, []
+        # One of the parts at least, for what is shown of no event.
+        for part in run.pieces(batch) if len(batch) else [batch]:
+            its = run.inner.take(part)
+            run.note(its)
+            if shows:  # before its events are no longer kept
+                self._note_time()
+                its = self._shown(its)
+                self._began = time.perf_counter()
+            found.append(its)
+        self._progress = progress
+        self._note_time()
+        return _together(found)
 
-    def prepare(self, batch: EventStream) -> None:
-        """See :meth:`cepbench.Detector.prepare`."""
-        if len(batch):
-            self._run.prepare(batch)
+    def _counted(self, given: Any, *, ended: bool) -> Any:
+        return given
 
-    def switch(self, plan: AnyPlan, reason: str = "requested") -> None:
+    def _shown(self, found: Any) -> Any:
+        return self._run.inner._shown(found)
+
+    def switch(self, plan: AnyPlan | WorkloadPlan, reason: str = "requested") -> None:
         """Go on with another plan, whatever the policy.
 
         Parameters
         ----------
-        plan : OrderPlan, TreePlan or UnionPlan
+        plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
+            Of a workload, plans of queries with ``STRATEGY consuming`` or ``OUTPUT non_overlap`` stay as
+            they are.
         reason : str
             For the table of :attr:`switches`.
 
         Raises
         ------
         PlanError, EvaluationError, UnsupportedTaskError, AdaptationError
-            If the plan does not fit the pattern, the evaluator or the generator's kind of plan.
+            If the plan does not fit the pattern, the evaluator or the generator's kind of plan, is of
+            another workload, delays matches, or cannot be run.
         """
         self._state.check()
-        task_for(self.pattern, plan, self._task)
-        self._check_kind(plan)
+        plan = self._run.checked(plan)
         reason = text(reason, "reason", AdaptationError)
-        self._called(self._run.check, plan)
         with self._state.changing("a change of the plan"):
-            self._called(self._run.switch, plan, reason)
-            self.plan = plan
+            self._run.switch(plan, reason)
+
+    def metrics(self) -> Metrics:
+        """Metrics of the detection so far, summed over plans, and over the queries of a workload."""
+        self._state.check_whole()
+        found = replace(self._run.inner.metrics(), seconds=self._seconds)
+        return replace(found, mean_partial_matches=nan) if self._run.switches else found
+
+    def latency(self) -> Latency | None:
+        """Not measured."""
+        return self._run.inner.latency()
 
     def node_metrics(self) -> NoReturn:
         """Not available, as plans have different nodes.
@@ -223,87 +245,56 @@ class AdaptiveDetector(Detector):
         """
         raise UnsupportedTaskError(NO_NODES)
 
-    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        super()._restore(header, arrays)
-        self.plan = self._run.plan
+    def node_table(self) -> None:
+        """None, as plans have different nodes."""
 
-    def _check_kind(self, plan: AnyPlan) -> None:
-        generator = self._settings.generator
-        if plan.kind != generator.kind:
-            raise AdaptationError(
-                f"{plan.text} is one of the {plan.kind} plans and {generator.name} makes "
-                f"{generator.kind} plans, whose costs are not comparable; give one of these, or choose "
-                "another generator"
-            )
+    def check_saves(self) -> None:
+        """See :meth:`cepbench.Detector.check_saves`."""
+        self._run.inner.check_saves()
 
     def _header(self) -> dict[str, Any]:
-        settings = self._settings
-        adaptation = {"generator": settings.generator.name, "cost": settings.cost.name}
+        self.check_saves()
+        plans, first = self._plans, self._run.first
         return {
-            **super()._header(),
-            "adaptation": adaptation | settings.packed(),
-            "planned": settings.planned,
+            **queries_to_json(plans.queries),
+            **plans.asked.packed(),
+            "adaptation": plans.packed(),
+            "initial": None if plans.planned else plans.to_json(first),
         }
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        task = unpacked(header)
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
+        queries, initial = queries_from_json(header), header["initial"]
+        if initial is not None:
+            kind = WorkloadPlans if queries.by_query else PatternPlans
+            initial = kind.from_json(initial)
+        asked = Arguments.unpacked(header)
         return cls(
-            task.pattern,
-            initial=None if header["planned"] else task.plan,
-            evaluator=task.evaluator,
-            options=task.options,
-            output=task.output,
-            partial_match_limit=task.partial_match_limit,
-            position=task.position,
+            queries,
+            initial=initial,
+            evaluator=asked.evaluator,
+            options=asked.options,
+            output=asked.output,
+            partial_match_limit=asked.partial_match_limit,
+            position=asked.position,
             **header["adaptation"],
         )
 
 
-def switches_frame(switches: list[Switch]) -> pd.DataFrame:
-    """One row per switch, with the fields of :class:`~cepbench.engines.adaptation.run.Switch`."""
-    names = [field.name for field in fields(Switch)]
-    return pd.DataFrame([vars(switch) for switch in switches], columns=names)
-
-
-def check_runs(evaluator: Evaluator, generator: PlanGenerator) -> None:
-    """Check that an evaluator runs all plans of a generator.
-
-    Raises
-    ------
-    AdaptationError
-        If it does not; the message names those that do.
-    """
-    kind = generator.kind
-    if kind not in evaluator.kinds:
-        able = [each.name for each in EVALUATORS.values() if kind in each.kinds]
-        raise AdaptationError(
-            f"the evaluator {evaluator.name} does not run all {kind} plans, so it may not run the "
-            f"next one of {generator.name}; {', '.join(able)} can"
-        )
-
-
-def checked(
-    threshold: float, gain: float, policy: str, batch_size: int, seed_: int
-) -> dict[str, Any]:
-    """The fields of :class:`~cepbench.engines.adaptation.rounds.Settings` from arguments.
-
-    Raises
-    ------
-    AdaptationError
-        If one is invalid.
-    """
-    return {
-        "policy": ADAPTATION_POLICIES.find(policy),
-        "threshold": number(threshold, "threshold", AdaptationError, least=0.0),
-        "gain": number(gain, "gain", AdaptationError, least=0.0),
-        "batch_size": whole(batch_size, "batch_size", AdaptationError, least=1),
-        "seed": seed(seed_, AdaptationError),
-    }
-
-
-def equal_rates(pattern: Pattern) -> Statistics:
-    """Statistics with which arguments are checked before the first event."""
-    return Statistics(
-        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
-    )
+def _together(parts: Sequence[Any]) -> Any:
+    """The results of several parts of a batch together, by query if they are."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, Mapping):
+        return {query: _together([its[query] for its in parts]) for query in first}
+    if isinstance(first, int):
+        return sum(parts)
+    if isinstance(first, Found):
+        some = [its for its in parts if its.number] or [first]
+        branches = zip(*(its.matches for its in some), strict=True)
+        listed = (None if None in its else joined(its) for its in branches)
+        return Found(sum(its.number for its in some), tuple(listed))
+    if isinstance(first, pa.Table):
+        return pa.concat_tables(parts)
+    return pd.concat([its for its in parts if len(its)] or [first], ignore_index=True)

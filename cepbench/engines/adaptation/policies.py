@@ -12,7 +12,6 @@ patented (US 11,693,862).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,25 +19,19 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import flag, shown
 from cepbench.errors import AdaptationError, CepbenchError
-from cepbench.patterns.model import Pattern
-from cepbench.planning.costs.bounds import log_lower_bound
-from cepbench.planning.costs.branches import branch_problems, log_plan_cost
-from cepbench.planning.costs.costed import CostedProblem
-from cepbench.planning.costs.model import CostModel
-from cepbench.planning.costs.reuse import ReuseProblem, plan_cost
-from cepbench.planning.plans.notes import log_sum
-from cepbench.planning.workloads.model import Workload
 from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., str | None])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Situation(ABC):
+class Situation:
     """What a policy knows when the last events of a round have come.
 
     Attributes
     ----------
+    plans : Plans
+        Which has ``queries``, the pattern or the workload, and makes and compares plans.
     plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The running plan.
     averages : Averaged or AveragedQueries
@@ -51,6 +44,7 @@ class Situation(ABC):
         The number of the round, from 0.
     """
 
+    plans: Any
     plan: Any
     averages: Any
     planned: Any
@@ -63,82 +57,26 @@ class Situation(ABC):
         """The averages as plan generators take them; of a workload a mapping of its queries."""
         return self.averages.statistics
 
-    @property
-    @abstractmethod
+    @cached_property
+    def problem(self) -> Any:
+        """What plans are made for under the current statistics: the problem of each branch of a pattern."""
+        return self.plans.problem(self.statistics)
+
+    @cached_property
     def log_cost(self) -> float:
         """ln of the cost of the running plan under the current statistics."""
+        found: float = self.plans.log_cost(self.plan, self.problem)
+        return found
 
-    @property
-    @abstractmethod
+    @cached_property
     def log_bound(self) -> float:
         """ln of a lower bound of the cost of all plans of this kind."""
+        found: float = self.plans.log_bound(self.plan, self.problem)
+        return found
 
     def changes(self) -> Iterator[tuple[str, float, float]]:
         """Name, previous and current value of each statistic that differs by more than its error."""
         return iter(()) if self.planned is None else self.averages.changes(self.planned)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PatternSituation(Situation):
-    """The situation of a run of one pattern.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    cost : CostModel
-    """
-
-    pattern: Pattern
-    cost: CostModel
-
-    @cached_property
-    def problems(self) -> list[CostedProblem]:
-        """The planning problem of each branch under the current statistics."""
-        return branch_problems(self.pattern, self.statistics, cost=self.cost)
-
-    @cached_property
-    def log_cost(self) -> float:
-        """ln of the cost of the running plan under the current statistics."""
-        return log_plan_cost(self.plan, self.problems)
-
-    @cached_property
-    def log_bound(self) -> float:
-        """ln of a lower bound of the cost of all plans of this kind."""
-        return log_sum([log_lower_bound(problem, self.plan.kind) for problem in self.problems])
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkloadSituation(Situation):
-    """The situation of a run of a workload.
-
-    Attributes
-    ----------
-    workload : Workload
-    cost : str
-        A name in :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
-    evaluator : str or None
-        The one that computes queries from scratch.
-    """
-
-    workload: Workload
-    cost: str
-    evaluator: str | None = None
-
-    @cached_property
-    def log_cost(self) -> float:
-        """ln of the cost of the running plan under the current statistics."""
-        return math.log(plan_cost(self.plan, self.statistics, self.cost, self.evaluator))
-
-    @cached_property
-    def log_bound(self) -> float:
-        """ln of the sum of what each query costs at least, from scratch or from any other one."""
-        problem = ReuseProblem.of(
-            self.workload, self.statistics, self.cost, evaluator=self.evaluator
-        )
-        least = dict(problem.scratch)
-        for edge in problem.edges:
-            least[edge.query] = min(least[edge.query], edge.cost)
-        return math.log(math.fsum(least.values()))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,39 @@
-"""Rounds of a stream: samples, and changes of the plan [mei2009]_, section 5.3, [liu2011]_, section 6."""
+"""Rounds of a stream: samples, and changes of the plan [mei2009]_, section 5.3, [liu2011]_, section 6.
+
+A switch opens a new detector, which takes over what does not depend on the plan. If the evaluator's runs
+can, the new one takes over the state of the old one. Otherwise it is given the events of the last windows
+again, from which it rebuilds its partial matches, the ones that wait for a negated event included. When an
+engine reports a match does not depend on the plan, so what it finds in these events was reported before. Of
+a workload only what both plans do not have is rebuilt.
+
+Under ``STRATEGY consuming`` the new run must not bind the events of matches reported before, but
+such an event still negates. So the pattern is run with the additional condition on each positive
+variable that its event is not taken; the attribute is added to the batches.
+
+Differs from [mei2009]_: a switch rebuilds the state at once, not in the next assembly round, and
+events are kept once, not in the leaf buffers of each engine, so that any engine can switch. From
+[liu2011]_: there all intermediate results are discarded and rebuilt; taking over those that both plans have
+is its future work.
+"""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
 from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
 
+from cepbench.engines.adaptation.averages import EVENTS, Averaged, Averages, averaged
 from cepbench.engines.adaptation.policies import AdaptationPolicy, Situation, relative_gain
+from cepbench.engines.detection.detector import Detector
+from cepbench.engines.runs.matches import Found, SetColumn
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.planning.workloads.model import Workload
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
@@ -21,13 +42,18 @@ from cepbench.streams.recent import RecentEvents
 #: first one is up to two windows old, and a negated item may look back one window from the last one.
 _WINDOWS_KEPT = 3
 
+#: Attribute that is 1 for the events of matches reported before, under the consuming strategy.
+TAKEN = "cepbench_taken"
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to adapt.
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plans(ABC):
+    """How to adapt: when, and what makes, compares and runs the plans of a pattern or a workload.
 
     Attributes
     ----------
+    queries : Pattern or Workload
+    asked : Arguments
     policy : AdaptationPolicy
     threshold, gain : float
     batch_size : int
@@ -37,6 +63,8 @@ class Settings:
         Whether to begin with a plan for the first events instead of the given one.
     """
 
+    queries: Pattern | Workload
+    asked: Arguments
     policy: AdaptationPolicy
     threshold: float
     gain: float
@@ -44,10 +72,71 @@ class Settings:
     seed: int
     planned: bool
 
+    #: Whether a run can take over the state of one with another plan.
+    adopts: ClassVar[bool] = False
+
+    #: Whether events of matches are taken.
+    consumes: ClassVar[bool] = False
+
     def packed(self) -> dict[str, Any]:
-        """The arguments that all adaptive detectors have; JSON-serializable."""
+        """The arguments of :class:`cepbench.AdaptiveDetector`; JSON-serializable."""
         names = ("threshold", "gain", "batch_size", "seed")
         return {"policy": self.policy.name} | {name: getattr(self, name) for name in names}
+
+    @property
+    def span(self) -> int:
+        """How long before the last event those that rebuild the state of a run may be, in ticks."""
+        return max(map(_span_kept, self.queries.queries.values()))
+
+    @abstractmethod
+    def attributes(self, plan: Any) -> Iterable[str]:
+        """Those that a run by a plan reads."""
+
+    @abstractmethod
+    def opened(self, plan: Any, position: int) -> Any:
+        """A detector with a plan, that begins at a position."""
+
+    @abstractmethod
+    def checked(self, plan: Any, running: Any, kept: Iterable[str]) -> Any:
+        """A requested plan as it can follow the running one, where values of some attributes are kept; or an error."""
+
+    def following(self, plan: Any, running: Any) -> Any:
+        """A plan as it can follow the running one."""
+        return plan
+
+    def problem(self, statistics: Any) -> Any:
+        """What plans are made for under some statistics."""
+        return statistics
+
+    @abstractmethod
+    def plan(self, problem: Any) -> Any:
+        """A plan for a problem."""
+
+    @abstractmethod
+    def noted_cost(self, plan: Any) -> float:
+        """ln of the cost of a plan under the statistics that it was made for."""
+
+    @abstractmethod
+    def log_cost(self, plan: Any, problem: Any) -> float:
+        """ln of the cost of any plan."""
+
+    @abstractmethod
+    def log_bound(self, plan: Any, problem: Any) -> float:
+        """ln of a lower bound of the cost of all plans of this kind."""
+
+    @abstractmethod
+    def text(self, plan: Any) -> str:
+        """What tells a plan from others."""
+
+    @staticmethod
+    @abstractmethod
+    def to_json(plan: Any) -> Any:
+        """A plan as JSON."""
+
+    @staticmethod
+    @abstractmethod
+    def from_json(described: Any) -> Any:
+        """The inverse of :meth:`to_json`."""
 
 
 @dataclass(frozen=True)
@@ -78,68 +167,72 @@ class Switch:
     seconds: float
 
 
-class Rounds(Stateful, ABC):
+class Rounds(Stateful):
     """A run by several plans in turn.
 
     Parameters
     ----------
-    settings : Settings
-    averages : Averages or QueryAverages
-    recent : RecentEvents
     plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The first one.
-    position : int
-        Of the first event.
 
     Attributes
     ----------
-    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
-        The running plan.
+    first, plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
+        The first and the running plan.
+    inner : Detector
+        The one with the running plan.
     switches : list of Switch
     """
 
-    SAVED: ClassVar[tuple[str, ...]] = (
+    SAVED = (
         "_position", "_time", "_round", "_in_round", "_averages", "_planned_for", "_switched", "_recent",
+        "_taken", "_running", "inner",
     )  # fmt: skip
 
-    def __init__(
-        self, settings: Settings, averages: Any, recent: RecentEvents, plan: Any, position: int
-    ) -> None:
-        self._averages, self._recent = averages, recent
-        self._settings: Any = settings
-        self._made_for: Any = None
-        self._position = position
+    def __init__(self, plans: Plans, plan: Any) -> None:
+        self.plans = plans
+        self._position = plans.asked.position
+        self._averages = {
+            query: Averages(its, plans.seed, plans.batch_size)
+            for query, its in plans.queries.queries.items()
+        }
+        self._attributes = tuple(plans.attributes(plan))
+        self._recent = RecentEvents(self._attributes, plans.span, self._position, EVENTS)
+        #: The averages of each query with which a plan was last made.
+        self._made_for: Mapping[str, Averaged] | None = None
         self._time: int | None = None
         self._round = 0
         self._in_round = 0
-        self.plan = plan
+        #: Positions of the events of matches reported before.
+        self._taken = np.empty(0, np.int64)
+        self.first = self.plan = plan
+        self.inner: Detector = plans.opened(plan, self._position)
         self.switches: list[Switch] = []
 
     @property
     def averages(self) -> Any:
         """The averages of the last rounds; None before the first one ends."""
-        return self._averages.current()
-
-    @property
-    def position(self) -> int:
-        """The position of the next event."""
-        return self._position
+        known = {query: its.current() for query, its in self._averages.items()}
+        found = {query: its for query, its in known.items() if its is not None}
+        return averaged(found) if found else None
 
     def pieces(self, batch: EventStream) -> Iterator[EventStream]:
         """The parts of a batch that belong to one round each, to be processed one by one.
 
         The plan is changed, where it has to be, before the last part of a round.
         """
-        size = self._settings.batch_size
+        size = self.plans.batch_size
         begin = 0
         while begin < len(batch):
             events = batch[begin : begin + size - self._in_round]
             begin += len(events)
             self._in_round += len(events)
             self._recent.push(events)
-            if self._time is None and self._settings.planned:
-                self._made_for = self._averages.of(events)
-                self.plan = self._begun(self._made_for)
+            if self._time is None and self.plans.planned:
+                self._made_for = {query: its.of(events) for query, its in self._averages.items()}
+                statistics = averaged(self._made_for).statistics
+                self.plan = self.plans.plan(self.plans.problem(statistics))
+                self.inner = self._opened(self.plan, self._position)
             if self._in_round == size:
                 self._adapt(events if len(events) == size else self._recent.stream[-size:])
                 self._in_round = 0
@@ -148,68 +241,69 @@ class Rounds(Stateful, ABC):
             self._time = int(events.timestamps[-1])
             self._position += len(events)
 
-    def check(self, plan: Any) -> None:
-        """Check that a run can go on with another plan; nothing changes.
+    def finish(self) -> Any:
+        """What waited for the end of the stream."""
+        return self.inner.finish()
+
+    def checked(self, plan: Any) -> Any:
+        """A requested plan as the run can go on with it; nothing changes.
 
         Raises
         ------
         CepbenchError
-            If it cannot be opened.
+            If it cannot.
         """
-        self._opened(plan, self._position)
+        plan = self.plans.checked(plan, self.plan, self._attributes)
+        self.plans.opened(plan, self._position)
+        return plan
 
     def switch(self, plan: Any, reason: str) -> None:
         """Go on with another plan."""
         self._install(plan, reason, nan, time.perf_counter())
 
-    @abstractmethod
-    def _opened(self, plan: Any, position: int) -> Any:
-        """A detector with a plan, that begins at a position."""
+    def marked(self, events: EventStream, first: int) -> EventStream:
+        """Some events, with the attribute of the consuming strategy if it is that."""
+        if not self.plans.consumes:
+            return events
+        taken = np.zeros(len(events), np.int64)
+        within = (self._taken >= first) & (self._taken < first + len(events))
+        taken[self._taken[within] - first] = 1
+        return replace(events, attributes={**events.attributes, TAKEN: taken}, positions=None)
 
-    @abstractmethod
-    def _begun(self, averages: Any) -> Any:
-        """Open a run by a plan for the first events, which is returned."""
-
-    @abstractmethod
-    def _situation(self, **known: Any) -> Situation:
-        """What the policy is told."""
-
-    @abstractmethod
-    def _planned(self, situation: Any) -> tuple[Any, float]:
-        """A plan for the current statistics, and ln of its cost."""
-
-    @abstractmethod
-    def _go_on(self, plan: Any) -> None:
-        """Have another plan take over from the running one."""
-
-    @abstractmethod
-    def _text(self, plan: Any) -> str:
-        """What tells a plan from others."""
+    def note(self, found: Found) -> None:
+        """Note the events of new matches, if they cannot be in another one."""
+        if self.plans.consumes:
+            columns = [c for part in found.matches if part is not None for c in part.columns]
+            bound = [c.positions if isinstance(c, SetColumn) else c for c in columns]
+            kept = self._taken[self._taken >= self._recent.first]
+            self._taken = np.concatenate((kept, *bound)).astype(np.int64)
 
     def _adapt(self, events: EventStream) -> None:
         """Sample a round's events, and change the plan if the policy and the costs say so."""
-        settings = self._settings
+        plans = self.plans
         began = time.perf_counter()
-        self._averages.add(events)
-        foresees = settings.policy.foresees
-        averages = self._averages.of_all(events) if foresees else self._averages.current()
-        situation = self._situation(
+        measured: dict[str, Any] = {}
+        for query, its in self._averages.items():
+            its.add(events)
+            measured[query] = its.of_all(events) if plans.policy.foresees else its.current()
+        situation = Situation(
+            plans=plans,
             plan=self.plan,
-            averages=averages,
-            planned=self._made_for,
-            threshold=settings.threshold,
-            gain=settings.gain,
+            averages=averaged(measured),
+            planned=None if self._made_for is None else averaged(self._made_for),
+            threshold=plans.threshold,
+            gain=plans.gain,
             round=self._round,
         )
-        reason = settings.policy.reason(situation)
+        reason = plans.policy.reason(situation)
         if reason is None:
             return
-        plan, log_cost = self._planned(situation)
-        self._made_for = averages
-        if self._text(plan) == self._text(self.plan):
+        plan = plans.following(plans.plan(situation.problem), self.plan)
+        self._made_for = measured
+        if plans.text(plan) == plans.text(self.plan):
             return
-        gain = relative_gain(situation.log_cost, log_cost)
-        if gain > settings.gain:
+        gain = relative_gain(situation.log_cost, plans.noted_cost(plan))
+        if gain > plans.gain:
             self._install(plan, reason, gain, began)
 
     def _install(self, plan: Any, reason: str, gain: float, began: float) -> None:
@@ -217,24 +311,50 @@ class Rounds(Stateful, ABC):
         old, self.plan = self.plan, plan
         seconds = time.perf_counter() - began
         now = 0 if self._time is None else self._time
-        texts = self._text(old), self._text(plan)
+        texts = self.plans.text(old), self.plans.text(plan)
         self.switches.append(Switch(self._position, now, *texts, gain, reason, seconds))
 
-    def _replayed(self, span: int) -> tuple[EventStream, int]:
-        """The events of some time before those about to be processed, and the position of the first."""
-        assert self._time is not None
+    def _go_on(self, plan: Any) -> None:
+        """Go on with the state of the running run, or with one that has seen the events kept."""
+        new = self._opened(plan, self._position)
+        if self._time is not None and not (self.plans.adopts and new.adopt(self.inner)):
+            events, first = self._replayed(self._time - self.plans.span)
+            new = self._opened(plan, first)
+            new.resume(self.inner, self.marked(events, first))
+        self.inner = new
+
+    def _opened(self, plan: Any, position: int) -> Any:
+        inner = self.plans.opened(plan, position)
+        inner.stamp_by(self.inner.clock)
+        return inner
+
+    def _replayed(self, since: int) -> tuple[EventStream, int]:
+        """The events from a time on before those about to be processed, and the position of the first."""
         kept, first = self._recent.stream, self._recent.first
         kept = kept[: self._position - first]
-        stale = int(np.searchsorted(kept.timestamps, self._time - span))
+        stale = int(np.searchsorted(kept.timestamps, since))
         return kept[stale:], first + stale
 
     @property
+    def _running(self) -> Any:
+        return self.plans.to_json(self.plan)
+
+    @_running.setter
+    def _running(self, described: Mapping[str, Any]) -> None:
+        self.plan = self.plans.from_json(described)
+        self.inner = self.plans.opened(self.plan, self._position)
+
+    @property
     def _planned_for(self) -> Any:
-        return None if self._made_for is None else self._made_for.packed
+        if self._made_for is None:
+            return None
+        return {query: its.packed for query, its in self._made_for.items()}
 
     @_planned_for.setter
     def _planned_for(self, packed: Any) -> None:
-        self._made_for = None if packed is None else self._averages.unpacked(packed)
+        if packed is not None:
+            own = self._averages
+            self._made_for = {query: own[query].unpacked(its) for query, its in packed.items()}
 
     @property
     def _switched(self) -> list[tuple[Any, ...]]:
@@ -245,8 +365,7 @@ class Rounds(Stateful, ABC):
         self.switches = [Switch(*its) for its in switches]
 
 
-def span_kept(pattern: Pattern) -> int:
-    """How long before the last event those that rebuild the state of a run may be, in ticks."""
+def _span_kept(pattern: Pattern) -> int:
     bare = {Kind.PLAIN, Kind.KLEENE}.issuperset(v.kind for v in pattern.variables)
     windows = 1 if bare and pattern.strategy.name != "consuming" else _WINDOWS_KEPT
     return windows * pattern.window.length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,9 @@ from cepbench.patterns.model import Pattern, Window
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
-from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.moments import nanoseconds
-
-_RUN, _LATE = "run ", "late "
 
 
 class Aggregator(Live):
@@ -81,11 +78,7 @@ class Aggregator(Live):
 
     KIND = CALLED = "aggregator"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {
-        "arguments": dict,
-        "processed": (int, type(None)),
-        "floats": dict,
-    }
+    SAVED = ("_last", "floats", "_late", "_run")
 
     # By no more than the slack events may be late.
     _is_ordered = False
@@ -260,19 +253,10 @@ class Aggregator(Live):
             "scope": self._task.scope,
             "evaluator": self._task.evaluator,
         }
-        return {"arguments": arguments, "processed": self._last, "floats": self.floats}
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-        return arrays | {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
-
-    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        self._late.restore(arrays_under(_LATE, arrays))
-        self._run.restore(arrays_under(_RUN, arrays))
-        self._last, self.floats = header["processed"], header["floats"]
+        return {"arguments": arguments}
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
         arguments = dict(header["arguments"])
         if isinstance(arguments["sharing"], dict):
             arguments["sharing"] = WorkloadPlan.from_dict(arguments["sharing"])

@@ -31,7 +31,6 @@ class ArrivalRun(Stateful):
 
     Parameters
     ----------
-    task : Task
     opening : Opening
         The other runs that share its state.
     """
@@ -117,7 +116,7 @@ class ArrivalRun(Stateful):
         return replace(found, mean_partial_matches=mean)
 
     def node_table(self) -> NodeTable:
-        """See :meth:`cepbench.engines.runs.protocol.CountsNodes.node_table`."""
+        """See :class:`cepbench.engines.runs.protocol.Run`."""
         found: NodeTable = self.run.node_table()
         if not isinstance(found, PlanNodeTable):
             return found
@@ -147,7 +146,7 @@ class ArrivalRun(Stateful):
         return float(rows) * longest >= 2**63
 
     def adopt(self, old: ArrivalRun) -> bool:
-        """See :meth:`cepbench.engines.runs.protocol.Adopting.adopt`."""
+        """See :class:`cepbench.engines.runs.protocol.Run`."""
         self._resume(old._clock)
         return bool(self.run.adopt(old.run))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -26,29 +25,22 @@ from cepbench.engines.runs.matches import BranchMatches, Found, branches_frame, 
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
-from cepbench.engines.runs.snapshot import (
-    check_header,
-    unsealed,
-)
+from cepbench.engines.runs.snapshot import unsealed
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     SnapshotError,
 )
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.state import arrays_under
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.state import Arrays
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.recent import RecentEvents
-
-#: Prefix of a run's arrays in a snapshot.
-_RUN = "run/"
-
-#: Prefix of the arrays of the events kept for RETURN and OUTPUT, and of those of OUTPUT.
-_RECENT = "recent/"
-_OUTPUT = "output/"
 
 #: For how many windows events are kept for RETURN and OUTPUT: a match may wait for one window after
 #: its last event, if another one that it may lose its events to has to wait.
@@ -112,12 +104,25 @@ class Detector(Live):
 
     KIND = "detector with one plan"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {**Task.PACKED, "matches": int}
+    SAVED = ("_matches", "_past_counts", "_recent", "_selection", "_run")
+
+    _matches = 0
+
+    #: The metrics of runs by other plans before the present one.
+    _past: Metrics | None = None
+
+    #: The events kept for RETURN and OUTPUT.
+    _recent: RecentEvents | None = None
+
+    #: What selects by OUTPUT, if the evaluator does not.
+    _selection: NonOverlap | None = None
+
+    _run: Any
 
     def __init__(
         self,
-        pattern: Pattern | str,
-        plan: AnyPlan | None = None,
+        pattern: Pattern | Workload | str,
+        plan: AnyPlan | WorkloadPlan | Mapping[str, AnyPlan] | None = None,
         *,
         evaluator: str | Evaluator | None = None,
         options: Mapping[str, Any] | None = None,
@@ -136,7 +141,10 @@ class Detector(Live):
             node_times=node_times,
             position=position,
         )
-        self._open(task_for(pattern, plan, asked))
+        self._set_up(pattern, plan, asked)
+
+    def _set_up(self, pattern: Any, plan: Any, asked: Arguments) -> None:
+        self._open(task_for(pattern_from(pattern), plan, asked))
 
     @classmethod
     def of_task(cls, task: Task) -> Self:
@@ -159,13 +167,11 @@ class Detector(Live):
             task = replace(task, output="matches")
         self._start(task.position)
         self._read([task.pattern], exact=not evaluator.is_builtin)
-        self._matches = 0
         kept: set[str] | None = None
         if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
         # What matches return is no matter of evaluators.
         plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
-        self._selection: NonOverlap | None = None
         if plain.output != "all" and not evaluator.selects_output:
             self._selection = NonOverlap(plain)
             kept = {*(kept or ()), *self._selection.attributes}
@@ -180,7 +186,6 @@ class Detector(Live):
         #: What the run gets of the task.
         self._run_task = replace(task, patterns=(plain,))
         self._run = self._called(by_arrival, self._run_task)
-        self._recent: RecentEvents | None = None
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length
             self._recent = RecentEvents(kept, span, task.position)
@@ -214,13 +219,17 @@ class Detector(Live):
 
     def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
         if not len(batch):
-            return self._given(Found(0, ()), shows=shows)
+            return self._given(self._nothing(batch), shows=shows)
         given = self._called(self._run.push, batch)
         self._note_time()
         if self._recent is not None:
             self._recent.push(batch)
         self._progress = progress
         return self._given(self._counted(given, ended=False), shows=shows)
+
+    def _nothing(self, batch: EventStream) -> Any:
+        """What is found in no event."""
+        return Found(0, ())
 
     def _end(self, *, shows: bool) -> Any:
         given = self._called(self._run.finish)
@@ -249,11 +258,35 @@ class Detector(Live):
         """Go on where a detector of the same task with another plan is; whether that is possible.
 
         Only for an evaluator that ``adopts``; see
-        :meth:`cepbench.engines.runs.protocol.Adopting.adopt`.
+        :class:`cepbench.engines.runs.protocol.Run`.
         """
-        self._progress = self._progress._replace(last=old._progress.last, kinds=old._progress.kinds)
-        with self._state.changing("an adoption"):
-            return bool(self._called(self._run.adopt, old._run))
+        with self._state.changing("a change of the plan"):
+            adopted = bool(self._called(self._run.adopt, old._run))
+            if adopted:
+                self._succeed(old)
+        return adopted
+
+    def resume(self, old: Any, events: EventStream) -> None:
+        """Go on where a detector of the same task with another plan is.
+
+        Parameters
+        ----------
+        old : Detector
+            It cannot be used any more.
+        events : EventStream
+            Those that may be in a match yet to come, from :attr:`position` on to the last one that
+            was pushed to ``old``. What is found in them is not reported.
+        """
+        with self._state.changing("a change of the plan"):
+            if len(events):
+                self._called(self._run.push, events)
+            self._succeed(old)
+
+    def _succeed(self, old: Detector) -> None:
+        """Take over what does not depend on the plan, and add up the metrics."""
+        self._past = old.metrics()
+        for name in ("_progress", "_seconds", "_matches", "_recent", "_selection"):
+            setattr(self, name, getattr(old, name))
 
     @property
     def considered(self) -> int:
@@ -264,6 +297,10 @@ class Detector(Live):
     def shares(self) -> bool:
         """Whether the evaluator can share state between several detectors."""
         return self._evaluator.together is not None
+
+    def evaluator_of(self, query: str) -> str:
+        """What computes a query."""
+        return self.evaluator
 
     def leave(self) -> None:
         """Go out of use, where the evaluator shares state between several detectors."""
@@ -281,7 +318,8 @@ class Detector(Live):
         except Exception as error:
             if self._evaluator.is_builtin:
                 raise
-            raise EvaluationError(f"the evaluator {self.evaluator} failed: {error!r}") from error
+            name = self._evaluator.name
+            raise EvaluationError(f"the evaluator {name} failed: {error!r}") from error
 
     def _counted(self, given: Given, *, ended: bool) -> Found:
         if not isinstance(given, Found):
@@ -326,18 +364,8 @@ class Detector(Live):
         matches = self.in_branches([found])
         if self.pattern.returns:
             assert self._recent is not None
-            table = self._returned(self._recent, matches)
-            return table if self.output == "arrow" else frame_of(table)
-        if self.output == "arrow":
-            return arrow_table(self.pattern, matches)
-        if len(matches) == 1:
-            return matches[0].frame()
-        return branches_frame(self.pattern.positive_names, matches)
-
-    def _returned(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> pa.Table:
-        self._check_kept(recent, matches)
-        table = arrow_table(self.pattern, matches)
-        return returned_table(table, self.pattern, recent.stream, first=recent.first)
+            self._check_kept(self._recent, matches)
+        return shown_matches(self.pattern, matches, self.output, self._recent)
 
     def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
         """Check that the events of the matches are still kept."""
@@ -358,6 +386,8 @@ class Detector(Live):
                 f"the evaluator {self.evaluator} gave {kind_of(counted)} as its metrics; a run's "
                 "metrics() returns cepbench.engines.runs.result.Metrics"
             )
+        if self._past is not None:
+            counted = added(self._past, counted)
         events = self._progress.events
         return replace(counted, seconds=self._seconds, events=events, matches=self._matches)
 
@@ -400,27 +430,36 @@ class Detector(Live):
             table: NodeTable = self._run.node_table()
             return table
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        run = self._called(self._run.snapshot)
-        arrays = {f"{_RUN}{name}": its for name, its in run.items()}
-        if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.snapshot().items()}
-        if self._selection is not None:
-            selected = self._selection.snapshot()
-            arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
-        return arrays
+    @property
+    def _past_counts(self) -> dict[str, Any] | None:
+        if self._past is None:
+            return None
+        return {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST, "details")}
 
-    def _header(self) -> dict[str, Any]:
+    @_past_counts.setter
+    def _past_counts(self, counts: dict[str, Any] | None) -> None:
+        self._past = None if counts is None else Metrics(**counts)
+
+    def check_saves(self) -> None:
+        """Check that the state can be saved.
+
+        Raises
+        ------
+        UnsupportedTaskError
+        """
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
+
+    def _header(self) -> dict[str, Any]:
+        self.check_saves()
         task = replace(self._task, plan=self.plan, position=self.position)
-        return {**task.packed(), "matches": self._matches}
+        return task.packed()
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
         return cls.of_task(unpacked(header))
 
-    def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
+    def resume_from(self, snapshot: Arrays) -> None:
         """Go on where a detector with the same arguments was; parameters as :meth:`restore`.
 
         Raises
@@ -429,20 +468,45 @@ class Detector(Live):
             Also if the other detector had another pattern, plan or evaluator.
         """
         header, arrays = unsealed(snapshot, self.CALLED)
-        check_header(header, self.HEADER)
         mine = json.loads(json.dumps(self._header()))
-        other = [name for name in ("pattern", "plan", "evaluator") if header[name] != mine[name]]
+        other = [
+            name for name in ("pattern", "plan", "evaluator") if header.get(name) != mine[name]
+        ]
         if other:
             raise SnapshotError(
                 f"the snapshot is that of a detector with another {' and '.join(other)}; resume "
                 "with the same, or start without the snapshot"
             )
-        self._resume(header, arrays)
+        self._resume(arrays)
 
-    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        self._called(self._run.restore, arrays_under(_RUN, arrays))
-        if self._recent is not None:
-            self._recent.restore(arrays_under(_RECENT, arrays))
-        if self._selection is not None:
-            self._selection.restore(arrays_under(_OUTPUT, arrays))
-        self._matches = header["matches"]
+
+def shown_matches(
+    pattern: Pattern, matches: Sequence[BranchMatches], output: str, recent: RecentEvents | None
+) -> pd.DataFrame | pa.Table:
+    """The matches of each branch as a table, of the values of kept events where the pattern returns such."""
+    if pattern.returns:
+        assert recent is not None
+        table = arrow_table(pattern, matches)
+        table = returned_table(table, pattern, recent.stream, first=recent.first)
+        return table if output == "arrow" else frame_of(table)
+    if output == "arrow":
+        return arrow_table(pattern, matches)
+    if len(matches) == 1:
+        return matches[0].frame()
+    return branches_frame(pattern.positive_names, matches)
+
+
+#: Metrics of several runs that add up, and those of which the largest counts.
+_SUMMED = ("partial_matches_created", "comparisons")
+_LARGEST = ("peak_partial_matches", "peak_buffered_events", "peak_bytes")
+
+
+def added(first: Metrics, second: Metrics) -> Metrics:
+    """The metrics of two runs, one after the other; without means, which are of a single one."""
+    largest: dict[str, Any] = {
+        name: max(getattr(second, name), getattr(first, name)) for name in _LARGEST
+    }
+    summed = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
+    names = dict.fromkeys([*first.details, *second.details])
+    details = {name: first.details.get(name, 0) + second.details.get(name, 0) for name in names}
+    return Metrics(**summed, **largest, details=details)

@@ -6,20 +6,25 @@ from collections.abc import Mapping
 from typing import Any, overload
 
 from cepbench.engines.detection.planned import planned
-from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Result
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import EvaluationError
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.given import Frame, events_from
 
 
@@ -133,16 +138,20 @@ def evaluate(
         latency=latency,
         node_times=node_times,
     )
-    if isinstance(pattern, Workload):
-        if latency or node_times:
-            raise EvaluationError(
-                "latency and times of nodes are measured of single patterns; evaluate "
-                "workload.patterns[...] one by one"
-            )
-        with reporting_missing_types(missing_types):
-            return evaluate_workload(pattern, events_from(stream, type, time), plan, asked)
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
+    queries = queries_from(pattern)
+    if queries.by_query and (latency or node_times):
+        raise EvaluationError(
+            "latency and times of nodes are measured of single patterns; evaluate "
+            "workload.patterns[...] one by one"
+        )
+    events = events_from(stream, type, time)
     with reporting_missing_types(missing_types):
+        if queries.by_query:
+            return evaluate_workload(queries, events, plan, asked)
+        single, events = under_one_hierarchy(queries, events)
+        check_types(single, events)
+        check_fit(single, events)
         if plan is None:
-            plan = planned(pattern, stream, evaluator)
-        return run_task(task_for(pattern, plan, asked, whole_stream=True), stream)
+            plan = planned(single, events, evaluator)
+        (result,) = run_tasks([task_for(single, plan, asked, whole_stream=True)], events)
+        return result

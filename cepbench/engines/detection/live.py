@@ -10,7 +10,7 @@ import copy
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,6 @@ import numpy as np
 
 from cepbench.engines.detection.pushes import LiveState, Progress
 from cepbench.engines.runs.snapshot import (
-    check_header,
     read_snapshot,
     restoring,
     sealed,
@@ -28,6 +27,7 @@ from cepbench.engines.runs.snapshot import (
 from cepbench.errors import SnapshotError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Arrays, Stateful, damaged
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_hierarchy_of
 from cepbench.streams.given import stream_from
@@ -41,7 +41,7 @@ _RESTORED_BY = {
 }
 
 
-class Live(ABC):
+class Live(Stateful, ABC):
     """What takes a stream in batches, and gives for each what it completes.
 
     A push happens whole or not at all. A batch that is refused changes nothing. A push that is
@@ -56,8 +56,7 @@ class Live(ABC):
     #: What it is called in messages.
     CALLED: ClassVar[str] = "detector"
 
-    #: Entries of a snapshot's header besides those of all, and their types.
-    HEADER: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
+    SAVED: ClassVar[tuple[str, ...]] = ("_seconds", "_so_far")
 
     #: The class for workloads, a subclass of the one for patterns; its module sets it.
     of_workloads: ClassVar[type[Live]]
@@ -87,7 +86,6 @@ class Live(ABC):
 
         Parameters
         ----------
-        patterns : sequence of Pattern
         exact : bool
             Whether integers are compared exactly, whatever their size.
         """
@@ -197,18 +195,25 @@ class Live(ABC):
             If the state cannot be saved.
         """
         self._state.check()
-        header = {"kind": self.KIND, "seconds": self._seconds, **self._progress.packed()}
-        header |= self._header()
+        header = {"kind": self.KIND, **self._header()}
         with self._state.changing("taking a snapshot"):
-            return sealed(header, self._arrays())
+            return sealed(header, self._called(super().snapshot))
 
     @abstractmethod
     def _header(self) -> dict[str, Any]:
-        """What a snapshot states besides arrays, JSON-serializable; or an error if there can be none."""
+        """What :meth:`_of_header` makes another one with, JSON-serializable; or an error if none can be saved."""
 
-    @abstractmethod
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """The arrays of a snapshot."""
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what may be user-defined."""
+        return function(*arguments)
+
+    @property
+    def _so_far(self) -> dict[str, Any]:
+        return self._progress.packed()
+
+    @_so_far.setter
+    def _so_far(self, packed: Mapping[str, Any]) -> None:
+        self._progress = self._progress.resumed(packed)
 
     def save(self, path: str | Path) -> None:
         """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
@@ -242,7 +247,7 @@ class Live(ABC):
         return cls.restore(read_snapshot(path))
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
+    def restore(cls, snapshot: Arrays) -> Self:  # type: ignore[override]
         """Resume from a :meth:`snapshot`, in any process.
 
         The digest is checked before anything else is used. It detects damage, not forgery.
@@ -258,23 +263,24 @@ class Live(ABC):
             If it is not a snapshot, is one of another version, or is damaged.
         """
         header, arrays = unsealed(snapshot, cls.CALLED)
-        check_header(header, {})
-        kind: Any = cls._of_kind(header["kind"])
-        check_header(header, kind.HEADER)
+        kind: Any = cls._of_kind(header.get("kind"))
         with restoring(f"the snapshot's header makes no {cls.CALLED}"):
-            made = kind._of_header(header, arrays)
-        made._resume(header, arrays)
+            try:
+                made = kind._of_header(header)
+            except KeyError as error:
+                raise damaged(f"its header has no usable {error}") from error
+        made._resume(arrays)
         return made
 
     @classmethod
-    def _of_kind(cls, kind: str) -> type[Live]:
+    def _of_kind(cls, kind: Any) -> type[Live]:
         """The class that restores what a snapshot says that it is of."""
         for its in (cls, vars(cls).get("of_workloads", cls)):
             if kind == its.KIND:
                 return its
-        what = kind.removesuffix(" of a workload")
+        what = str(kind).removesuffix(" of a workload")
         if what not in _RESTORED_BY:
-            raise SnapshotError("the snapshot is damaged: its header has no usable 'kind'")
+            raise damaged("its header has no usable 'kind'")
         article = "an" if what[0] == "a" else "a"
         raise SnapshotError(
             f"the snapshot is that of {article} {what}; restore it by cep.{_RESTORED_BY[what]}.restore or load"
@@ -282,19 +288,13 @@ class Live(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+    def _of_header(cls, header: Mapping[str, Any]) -> Self:
         """One with the arguments of the one that a snapshot is of."""
 
-    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def _resume(self, arrays: Arrays) -> None:
         """Go on where the snapshot was taken."""
         with self._state.changing("resuming from a snapshot"), restoring():
-            self._restore(header, arrays)
-            self._progress = self._progress.resumed(header)
-            self._seconds = header["seconds"]
-
-    @abstractmethod
-    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Restore what :meth:`_header` and :meth:`_arrays` gave."""
+            self._called(Stateful.restore, self, arrays)
 
     def __copy__(self) -> Self:
         """An independent copy, as the state of a shallow one would be that of both."""

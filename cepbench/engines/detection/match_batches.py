@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepbench.arguments import callback, whole
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import planned
-from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
@@ -20,7 +20,12 @@ from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.given import Frame, events_from
 
 #: Number of events pushed first, and at most.
@@ -32,7 +37,6 @@ class MatchBatches(Iterator[pa.Table]):
 
     Parameters
     ----------
-    tables : iterator of pyarrow.Table
     metrics : callable
         Returns the metrics so far.
     """
@@ -101,6 +105,8 @@ def match_batches(
     on_progress = callback(on_progress, "on_progress", EvaluationError)
     pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
+        check_fit(pattern, stream)
         plan = planned(pattern, stream, evaluator) if plan is None else plan_from(plan)
         chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
         asked = Arguments(
@@ -111,11 +117,10 @@ def match_batches(
         )
         task = task_for(pattern, plan, asked, whole_stream=not chosen.batches)
         if task.whole:
-            result = run_task(task, stream)
+            (result,) = run_tasks([task], stream)
             if on_progress is not None:
                 on_progress(len(stream), len(stream))
             return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
-        check_types(pattern, stream)
     detector = Detector.of_task(task)
     return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
 

@@ -35,10 +35,6 @@ class NonOverlap(Stateful):
     A match is decided when no match with an earlier last event can come: at once, or, if a negated
     item or a group may wait, one window after its last event.
 
-    Parameters
-    ----------
-    pattern : Pattern
-
     Attributes
     ----------
     considered : int

@@ -8,11 +8,12 @@ from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import evaluator_without_plan
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.model import CostModel
-from cepbench.planning.planners.generate import plan
+from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, default_generator
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.measure import PAIRS, slice_sample
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -44,7 +45,7 @@ def planned(
 
     None for an evaluator that runs without a plan, or none of these, and under a strategy whose default
     evaluator does. In a window of length 0, in which nothing has a rate, all variables count as equally
-    frequent.
+    frequent. The pattern has to fit the stream.
     """
     if evaluator is None:
         chosen = evaluator_without_plan(pattern.strategy.name)
@@ -52,10 +53,16 @@ def planned(
         chosen = evaluator_for(evaluator)
     if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
         return None
-    statistics = Statistics(
+    statistics = equal_rates(pattern)
+    if pattern.window.length:
+        statistics = slice_sample(pattern, stream, 0, PAIRS).to_statistics()
+    generator = None if evaluator is None else generator_for([pattern], evaluator)
+    made: AnyPlan = plan_branches(pattern, branch_problems(pattern, statistics), generator)
+    return made
+
+
+def equal_rates(pattern: Pattern) -> Statistics:
+    """Statistics by which all variables are equally frequent."""
+    return Statistics(
         cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
     )
-    if pattern.window.length:
-        statistics = measure_statistics(pattern, stream)
-    generator = None if evaluator is None else generator_for([pattern], evaluator)
-    return plan(pattern, statistics, generator)

@@ -79,7 +79,6 @@ class LiveState:
 
         Parameters
         ----------
-        change : str
         reads : bool
             Whether the state stays as it is, so that a call that is refused by name leaves it whole.
 
@@ -139,7 +138,6 @@ class Progress(NamedTuple):
 
         Parameters
         ----------
-        batch : EventStream
         check : callable
             Checks that patterns fit a stream's kind of time and of values.
         ordered : bool

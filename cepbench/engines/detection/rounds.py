@@ -31,7 +31,6 @@ class Rounds:
 
         Parameters
         ----------
-        batch : EventStream
         updates : callable
             The matches so far.
         """

@@ -262,7 +262,6 @@ def matches_schema(
 
     Parameters
     ----------
-    pattern : Pattern or Workload
     events : EventStream
         Without events, but with the attributes of the pattern.
     names : DataType or None

@@ -30,33 +30,27 @@ def run_task(task: Task, stream: EventStream) -> Result:
         If more partial matches would have to be stored than allowed.
     """
     check_types(task.pattern, stream)
-    (task,) = with_clock([task], stream)
-    in_rounds = _selects([task])
-    detector = Detector.of_task(replace(task, whole=not in_rounds))
-    (found,) = _taken([detector], stream, in_rounds=in_rounds)
-    return _result(task, stream, detector, [*found, detector.finish()])
+    (result,) = run_tasks([task], stream)
+    return result
 
 
-def run_together(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
-    """Run tasks of one evaluator on a whole stream, with one state if it supports that.
+def run_tasks(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
+    """Run tasks of one evaluator, which fit a whole stream; with one state if they are several.
 
     The seconds of each are those of its own work and an equal part of the rest.
 
     Raises
     ------
-    StreamError, PartialMatchLimitError
+    PartialMatchLimitError
         As :func:`run_task`.
     """
     evaluator = tasks[0].evaluator
-    if evaluator.together is None:
-        return [run_task(task, stream) for task in tasks]
-    for task in tasks:
-        check_types(task.pattern, stream)
+    if len(tasks) > 1:
+        evaluator = sharing(evaluator, tasks[0].pattern.order)
     tasks = with_clock(tasks, stream)
-    together = sharing(evaluator, tasks[0].pattern.order)
     in_rounds = _selects(tasks)
     detectors = [
-        Detector.of_task(replace(task, evaluator=together, whole=not in_rounds)) for task in tasks
+        Detector.of_task(replace(task, evaluator=evaluator, whole=not in_rounds)) for task in tasks
     ]
     taken = _taken(detectors, stream, in_rounds=in_rounds)
     found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
@@ -64,8 +58,10 @@ def run_together(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
         _result(task, stream, detector, its)
         for task, detector, its in zip(tasks, detectors, found, strict=True)
     ]
+    if len(results) == 1:
+        return results
     own = [result.metrics.details["construction_seconds"] for result in results]
-    rest = (sum(result.metrics.seconds for result in results) - sum(own)) / max(len(results), 1)
+    rest = (sum(result.metrics.seconds for result in results) - sum(own)) / len(results)
     return [
         replace(result, metrics=replace(result.metrics, seconds=its + rest))
         for result, its in zip(results, own, strict=True)

@@ -17,7 +17,6 @@ from cepbench.errors import (
     UnsupportedTaskError,
     did_you_mean,
 )
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
 from cepbench.planning.plans.given import plan_for, plan_from
@@ -39,7 +38,7 @@ PARTIAL_MATCH_LIMIT = 20_000_000
 
 
 def task_for(
-    pattern: Pattern | str, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
+    pattern: Pattern, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
 ) -> Task:
     """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
 
@@ -59,7 +58,6 @@ def task_for(
     UnsupportedPatternError, UnsupportedTaskError
         If the evaluator does not declare a capability that the pattern or an argument needs.
     """
-    pattern = pattern_from(pattern)
     branches = pattern.branches()
     if plan is not None:
         plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
@@ -101,8 +99,7 @@ def unpacked(packed: Mapping[str, Any]) -> Task:
         As :func:`task_for`.
     """
     plan = None if packed["plan"] is None else plan_from_json(packed["plan"])
-    asked = Arguments(**{name: packed[name] for name in Arguments.PACKED})
-    return task_for(queries_from_json(packed), plan, asked)
+    return task_for(queries_from_json(packed), plan, Arguments.unpacked(packed))
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
@@ -250,14 +247,12 @@ def refuse(
 
     Parameters
     ----------
-    evaluator : Evaluator
     what : str
         Follows "cannot".
     can : callable
         Whether an evaluator can do it.
     advice : str
         Further advice.
-    error : type
     """
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
     raise error(

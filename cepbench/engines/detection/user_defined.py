@@ -21,13 +21,7 @@ BRANCH = "branch"
 
 
 class FunctionRun:
-    """A function of (pattern, stream, plan) as a run; it takes the stream as a single batch.
-
-    Parameters
-    ----------
-    function : callable
-    task : Task
-    """
+    """A function of (pattern, stream, plan) as a run; it takes the stream as a single batch."""
 
     def __init__(self, function: Callable[..., Any], task: Task) -> None:
         self._function = function
@@ -55,7 +49,6 @@ def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
         Name of the evaluator.
     returned : DataFrame or int
         0 stands for no matches.
-    task : Task
     positions : range
         Positions of the events pushed so far.
 

@@ -13,7 +13,7 @@ import numpy as np
 from cepbench.arguments import choice, kind_of
 from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.task_runs import run_task, run_together
+from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import (
     OUTPUTS,
     evaluator_without_plan,
@@ -55,16 +55,21 @@ def evaluate_workload(
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     plans = plan is None
     plan = workload_plan(workload, plan)
-    patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
     output = choice(asked.output, "output", OUTPUTS, EvaluationError)
-    if workload.hierarchy is not None and stream.hierarchy is None:
-        stream = stream.with_hierarchy(workload.hierarchy)
+    workload, stream = under_one_hierarchy(workload, stream)
+    patterns = {
+        query: its.with_hierarchy(stream.hierarchy) for query, its in plan.computed.patterns.items()
+    }
+    for query, pattern in patterns.items():
+        with errors_naming(query):
+            check_types(pattern, stream)
+            check_fit(pattern, stream)
     run = _Run(patterns, stream, ways, output, asked.partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern = under_one_hierarchy(patterns[query], stream)[0]
+            pattern = patterns[query]
             given = planned(pattern, stream, asked.evaluator) if plans else plan.plans.get(query)
             chosen, given = chosen_for(pattern, given, asked.evaluator)
             its = replace(
@@ -132,9 +137,7 @@ class _Run:
 
     def reuse(self, way: Reuse) -> None:
         """Compute a query from its sources."""
-        pattern, _ = under_one_hierarchy(self.patterns[way.query], self.stream)
-        check_types(pattern, self.stream)
-        check_fit(pattern, self.stream)
+        pattern = self.patterns[way.query]
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
         edges, query = Way.of(way, self._queries), self._queries[way.query]
@@ -204,15 +207,11 @@ def _from_scratch(tasks: Mapping[str, Task], stream: EventStream) -> dict[str, R
     found: dict[str, Result] = {}
     together: dict[str, list[str]] = {}
     for query, task in tasks.items():
-        with errors_naming(query):
-            if task.evaluator.together is None:
-                found[query] = run_task(task, stream)
-                continue
-            check_types(task.pattern, stream)
-            check_fit(task.pattern, stream)
-            together.setdefault(task.evaluator.name, []).append(query)
+        shares = task.evaluator.together is not None
+        together.setdefault(task.evaluator.name if shares else f"of {query}", []).append(query)
     for queries in together.values():
-        results = run_together([tasks[query] for query in queries], stream)
+        with errors_naming(queries[0] if len(queries) == 1 else ""):
+            results = run_tasks([tasks[query] for query in queries], stream)
         found |= zip(queries, results, strict=True)
     return found
 
@@ -278,17 +277,16 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     return WorkloadPlan(workload, sources=sources, plans=given or {})
 
 
-def given_plan(pattern: Pattern | Workload | str, given: Any) -> Any:
+def given_plan(queries: Pattern | Workload | str, given: Any) -> Any:
     """The plan of a pattern as it is, and of a workload as :func:`workload_plan`.
 
     None or a word, which stands for a plan to be made, stays; the queries of a workload are checked.
     """
-    if not isinstance(pattern, Workload):
+    if isinstance(queries, str) or not queries.by_query:
         return given
-    if given is None or isinstance(given, str):
-        workload_plan(pattern, None)
-        return given
-    return workload_plan(pattern, given)
+    is_made = given is None or isinstance(given, str)
+    plan = workload_plan(queries, None if is_made else given)
+    return given if is_made else plan
 
 
 def total_metrics(

@@ -61,7 +61,7 @@ class StackRun(PlanRun):
         return self._on_stacks[-1]
 
     def leave(self) -> None:
-        """See :meth:`cepbench.engines.runs.protocol.Leaving.leave`."""
+        """See :class:`cepbench.engines.runs.protocol.Run`."""
         for engine in self._on_stacks:
             engine.leave()
 

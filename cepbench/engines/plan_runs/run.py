@@ -149,7 +149,7 @@ class PlanRun(Stateful):
         return 0 if self._first is None or self._last is None else self._last - self._first
 
     def node_table(self) -> PlanNodeTable:
-        """See :meth:`cepbench.engines.runs.protocol.CountsNodes.node_table`."""
+        """See :class:`cepbench.engines.runs.protocol.Run`."""
         found = [
             pair
             for group, engine in zip(self._groups, self._engines, strict=True)

@@ -35,15 +35,14 @@ Model: PostBOUND's stages, each replaceable and declaring what it supports.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
-import numpy as np
 import pandas as pd
 
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.result import Metrics, NodeTable
+from cepbench.engines.runs.result import Metrics
 from cepbench.patterns.model import STRATEGIES, Pattern, Returned
 from cepbench.planning.plans.kinds import plan_to_json
 from cepbench.planning.plans.model import AnyPlan, Plan
@@ -79,25 +78,19 @@ class Arguments:
     node_times: bool = False
     position: int = 0
 
-    #: The types of what is packed.
-    PACKED: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
-        "evaluator": (str, type(None)),
-        "options": dict,
-        "output": str,
-        "partial_match_limit": int,
-        "latency": bool,
-        "node_times": bool,
-        "position": int,
-    }
-
     def packed(self) -> dict[str, Any]:
         """The arguments, JSON-serializable."""
         chosen = self.evaluator
         return {
-            **{name: getattr(self, name) for name in Arguments.PACKED},
+            **{its.name: getattr(self, its.name) for its in fields(Arguments)},
             "evaluator": chosen.name if isinstance(chosen, Evaluator) else chosen,
             "options": dict(self.options or {}),
         }
+
+    @staticmethod
+    def unpacked(packed: Mapping[str, Any]) -> Arguments:
+        """The inverse of :meth:`packed`; further entries are ignored."""
+        return Arguments(**{its.name: packed[its.name] for its in fields(Arguments)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,14 +136,6 @@ class Task(Arguments):
     values: tuple[Returned, ...] = ()
     clock: ArrivalClock | None = None
 
-    PACKED: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
-        "pattern": str,
-        "hierarchy": (dict, type(None)),
-        "plan": (dict, type(None)),
-        **Arguments.PACKED,
-        "evaluator": str,
-    }
-
     @property
     def pattern(self) -> Pattern:
         """The only pattern of the workload."""
@@ -174,9 +159,17 @@ Given = Found | pd.DataFrame | int
 class Run(Protocol):
     """The evaluation of one task.
 
-    Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
-    ``snapshots``, see :class:`Resumable`, ``adopt`` if it declares ``adopts``, see :class:`Adopting`,
-    and ``node_table`` if it declares ``node_times``, see :class:`CountsNodes`.
+    Besides these methods a run has those of what its evaluator declares:
+
+    - ``snapshots``: ``snapshot()`` gives the state as arrays of numbers or text (no objects), and
+      ``restore(arrays)``, of a run of the same task at the same ``position``, resumes from it, or raises
+      :class:`~cepbench.errors.SnapshotError`.
+    - ``adopts``: ``adopt(old)`` takes over the state of a run of the same evaluator, for the same task but
+      for the plan. It is called before the first event, of which ``position`` is that of the next event;
+      ``old`` is not used again. If it returns False, the run is not used, and its successor is pushed the
+      events of the last windows.
+    - ``together``: ``leave()`` drops what only this run needs of the shared state; it is not used again.
+    - ``node_times``: ``node_table()`` gives the current metrics by node of the plan.
     """
 
     def push(self, batch: EventStream) -> Given:
@@ -189,53 +182,6 @@ class Run(Protocol):
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far; the front end adds seconds, events and matches."""
-        ...
-
-
-class Adopting(Run, Protocol):
-    """A run that can go on where one with another plan is."""
-
-    def adopt(self, old: Run) -> bool:
-        """Take over the state of a run of the same evaluator, for the same task but for the plan.
-
-        Called before the first event, of which ``position`` is that of the next event; ``old`` is not
-        used again. If it returns False, the run has not to be used again, and its successor is
-        pushed the events of the last windows.
-        """
-        ...
-
-
-class Leaving(Run, Protocol):
-    """A run that shares state with others, and can end before them."""
-
-    def leave(self) -> None:
-        """Drop what only this run needs of the state; it is not used again."""
-        ...
-
-
-class Resumable(Run, Protocol):
-    """A run whose state can be saved."""
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays of numbers or text (no objects)."""
-        ...
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of the same task, taken at ``position``.
-
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is invalid.
-        """
-        ...
-
-
-class CountsNodes(Protocol):
-    """A run with metrics by node of its plan."""
-
-    def node_table(self) -> NodeTable:
-        """The current metrics."""
         ...
 
 
@@ -305,7 +251,7 @@ class Evaluator:
         Whether its runs read the pattern's ORDER BY; others are given a pattern in the order of time,
         with a window in ``units``, and events with times by which it has the same matches.
     together : callable, optional
-        () → a function that opens tasks as ``open`` does, whose runs share state: :class:`Leaving`.
+        () → a function that opens tasks as ``open`` does, whose runs share state.
         All are opened before the first batch; each batch is pushed to all of them, in one order,
         before the next.
     source : str

@@ -18,7 +18,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.files import user_path, whole_file
 
-_VERSION = 8
+_VERSION = 9
 
 #: Read once: a stream's state is saved many times a second.
 _CEPBENCH = version("cepbench")
@@ -27,16 +27,6 @@ _CEPBENCH = version("cepbench")
 _KINDS = "biufU"
 
 _TAKE_ANOTHER = "restore another copy of it, or push the stream again from its beginning"
-
-#: Entries of every header, and their types.
-_HEADER: dict[str, type | tuple[type, ...]] = {
-    "kind": str,
-    "position": int,
-    "events": int,
-    "last": (int, type(None)),
-    "kinds": dict,
-    "seconds": float,
-}
 
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -222,19 +212,6 @@ def _header(written: np.ndarray) -> dict[str, Any]:
             f"restore it with the version that took it, cepbench {taken_by}"
         )
     return header
-
-
-def check_header(header: Mapping[str, Any], others: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Check the entries of a header: those of every one, and others with their types.
-
-    Raises
-    ------
-    SnapshotError
-        If an entry is missing, or of another type.
-    """
-    for key, kind in (_HEADER | {**others}).items():
-        if not isinstance(header.get(key, Ellipsis), kind):
-            raise SnapshotError(f"the snapshot is damaged: its header has no usable {key!r}")
 
 
 def _shown(error: Exception) -> str:

@@ -82,7 +82,7 @@ class ZStreamRun(PlanRun):
         self._opened = engines
 
     def adopt(self, old: Run) -> bool:
-        """See :meth:`cepbench.engines.runs.protocol.Adopting.adopt`."""
+        """See :class:`cepbench.engines.runs.protocol.Run`."""
         assert isinstance(old, ZStreamRun)
         for text in old._reader.texts:
             self._reader.code(text)

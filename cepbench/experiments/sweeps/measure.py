@@ -435,7 +435,7 @@ def evaluated(
     """The metrics of a cell's run, on the stream as a whole or batch by batch.
 
     In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
-    the latter also ``switches``, a list with a dict of :class:`~cepbench.engines.adaptation.run.Switch` each.
+    the latter also ``switches``, a list with a dict of :class:`~cepbench.engines.adaptation.rounds.Switch` each.
     """
     if grid.methods:
         method, _ = grid.aggregations()[cell.generator]

@@ -242,12 +242,12 @@ def test_snapshots_resume_and_are_checked() -> None:
     header["adaptation"]["policy"] = "gone"
     with pytest.raises(SnapshotError, match="no adaptation policy 'gone'"):
         cep.AdaptiveDetector.restore(with_header(snapshot, header))
-    for name, damage in {"run/known": b"{}", "run/inner/header": b"[]"}.items():
-        damaged = with_digest(snapshot | {name: np.frombuffer(damage, np.uint8)})
+    for damage in (b"{}", b"[]"):
+        damaged = with_digest(snapshot | {"known": np.frombuffer(damage, np.uint8)})
         with pytest.raises(SnapshotError):
             cep.AdaptiveDetector.restore(damaged)
     lacking = with_digest({k: v for k, v in snapshot.items() if k != "run/taken"})
-    with pytest.raises(SnapshotError, match="no array 'taken'"):
+    with pytest.raises(SnapshotError, match="no array 'run/taken'"):
         cep.AdaptiveDetector.restore(lacking)
 
 

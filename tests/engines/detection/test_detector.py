@@ -254,7 +254,7 @@ def test_restoring_something_damaged(part: str, damage: str, seal: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["pattern", "plan", "evaluator", "options", "position", "events", "latency"]
+    "key", ["kind", "pattern", "plan", "evaluator", "options", "position", "latency"]
 )
 def test_restoring_a_damaged_header(key: str) -> None:
     snapshot = some_snapshot()
@@ -267,10 +267,10 @@ def test_restoring_a_damaged_header(key: str) -> None:
 @pytest.mark.parametrize("key", ["first", "last", "reader", "union", "engines"])
 def test_restoring_a_run_that_does_not_say_all(key: str) -> None:
     snapshot = some_snapshot()
-    known = json.loads(snapshot["run/known"].tobytes())
-    del known[key]
-    damaged = snapshot | {"run/known": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-    with pytest.raises(SnapshotError, match=f"no usable '{key}'"):
+    known = json.loads(snapshot["known"].tobytes())
+    del known["run"]["state"][key]
+    damaged = snapshot | {"known": np.frombuffer(json.dumps(known).encode(), np.uint8)}
+    with pytest.raises(SnapshotError, match=f"no usable 'run/{key}'"):
         Detector.restore(with_digest(damaged))
 
 

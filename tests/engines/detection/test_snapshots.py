@@ -295,7 +295,7 @@ def test_missing_values_of_the_partition_attribute_do_not_pile_up() -> None:
     for start in range(100, 1000, 10):
         events = {"type": ["A", "B"], "time": [start, start + 1], "x": 1.0, "s": [None, "p"]}
         detector.push(EventStream.from_pandas(pd.DataFrame(events), type="type", time="time"))
-        known = json.loads(detector.snapshot()["run/known"].tobytes())
+        known = json.loads(detector.snapshot()["known"].tobytes())["run"]["state"]
         ranks = known["engines"][0]["state"]["ranks"]["state"]
         sizes.append(len(ranks["counts"]["mapping"][0]))
     assert set(sizes) == {1}

@@ -208,7 +208,7 @@ def test_queries_on_stacks_share_them(frame, data) -> None:
 
 def _stacks_of(detector: cep.Detector) -> set[int]:
     """The stacks of all queries that do not wait."""
-    runs = {query: its._run for query, its in detector._detectors.items() if query != "q4"}
+    runs = {query: its._run for query, its in detector._run.detectors.items() if query != "q4"}
     return {id(engine._shared) for run in runs.values() for engine in run._on_stacks}
 
 

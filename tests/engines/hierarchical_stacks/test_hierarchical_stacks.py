@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.task_runs import run_together
+from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.hierarchical_stacks.engine import SharedStacks
 from cepbench.engines.hierarchical_stacks.kernels import sequences, stacks
@@ -441,7 +441,7 @@ def test_seconds_of_queries_on_shared_stacks() -> None:
     several = patterns("SEQ(A a, B b, C c) WITHIN 90 units", "SEQ(A a, B b) WITHIN 2 units")
     tasks = [task_of(pattern, whole_stream=True) for pattern in several]
     began = time.perf_counter()
-    many, few = run_together(tasks, stream_of(steady_events(3_000)))
+    many, few = run_tasks(tasks, stream_of(steady_events(3_000)))
     passed = time.perf_counter() - began
     assert few.metrics.seconds < many.metrics.seconds
     assert 0 < many.metrics.seconds + few.metrics.seconds < passed

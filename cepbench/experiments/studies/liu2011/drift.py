@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.engines.adaptation.workload_detector import AdaptiveWorkloadDetector
+from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
 from cepbench.experiments.sweeps.cells import OK
@@ -98,7 +98,7 @@ def drift_runs(
             name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()
         }
         for name, policy in ADAPTIVE.items():
-            detectors[name] = AdaptiveWorkloadDetector(
+            detectors[name] = AdaptiveDetector(
                 workload, policy=policy, batch_size=round_events, seed=seed, **how
             )
         seen = dict.fromkeys(detectors, 0)
@@ -123,7 +123,7 @@ def drift_runs(
                     }
                 )
         for name, detector in detectors.items():
-            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0:
+            if isinstance(detector, AdaptiveDetector) and run >= 0:
                 its = detector.switches.assign(generator=name, repetition=run)
                 columns = [*its]
                 switches += its.to_dict("records")
