@@ -253,7 +253,6 @@ class AdaptiveDetector(Detector):
         self._run.inner.check_saves()
 
     def _header(self) -> dict[str, Any]:
-        self.check_saves()
         plans, first = self._plans, self._run.first
         return {
             **queries_to_json(plans.queries),

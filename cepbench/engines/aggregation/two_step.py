@@ -11,7 +11,7 @@ exact, is computed anew from the STARTs that are left.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class TwoStepRun(Stateful):
     It finds the matches by the evaluator of the task; or, if it does not, :meth:`folded` is given them.
     """
 
-    SAVED = ("_known_kinds", "_updates", "_detector", "_recent", "_valuation", "_folds")
+    SAVED = ("_known_kinds", "_updates", "_position", "_detector", "_recent", "_valuation", "_folds")
 
     def __init__(self, task: AggregationTask, *, finds: bool = True) -> None:
         warm_up()
@@ -69,7 +69,8 @@ class TwoStepRun(Stateful):
         if finds:
             matches = pattern.without_aggregate()
             plan, evaluator = matching(matches, task.evaluator)
-            self._detector = Detector(matches, plan, evaluator=evaluator)
+            self._opened = partial(Detector, matches, plan, evaluator=evaluator)
+            self._detector = self._opened()
             # A user-defined evaluator may report a match after the round of its last event.
             self._rounds = Rounds() if EVALUATORS[evaluator].is_builtin else None
         self._ends = {frozenset(b.positive_names): _ends_of(b) for b in pattern.branches()}
@@ -135,6 +136,16 @@ class TwoStepRun(Stateful):
             peak_objects=self._folds.peak_matches + (0 if buffered != buffered else int(buffered)),
             peak_bytes=found.peak_bytes,
         )
+
+    @property
+    def _position(self) -> int | None:
+        """From where a detector goes on that is restored."""
+        return None if self._detector is None else self._detector.position
+
+    @_position.setter
+    def _position(self, position: int | None) -> None:
+        if position is not None:
+            self._detector = self._opened(position=position)
 
     @property
     def _known_kinds(self) -> list[bool]:

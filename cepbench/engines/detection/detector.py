@@ -441,17 +441,11 @@ class Detector(Live):
         self._past = None if counts is None else Metrics(**counts)
 
     def check_saves(self) -> None:
-        """Check that the state can be saved.
-
-        Raises
-        ------
-        UnsupportedTaskError
-        """
+        """See :meth:`cepbench.engines.detection.live.Live.check_saves`."""
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
 
     def _header(self) -> dict[str, Any]:
-        self.check_saves()
         task = replace(self._task, plan=self.plan, position=self.position)
         return task.packed()
 

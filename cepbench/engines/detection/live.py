@@ -196,19 +196,28 @@ class Live(Stateful, ABC):
         """
         self._state.check()
         header = {"kind": self.KIND, **self._header()}
-        with self._state.changing("taking a snapshot"):
+        with self._state.changing("taking a snapshot", reads=True):
             return sealed(header, self._called(super().snapshot))
 
     @abstractmethod
     def _header(self) -> dict[str, Any]:
-        """What :meth:`_of_header` makes another one with, JSON-serializable; or an error if none can be saved."""
+        """What :meth:`_of_header` makes another one with, JSON-serializable."""
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call what may be user-defined."""
         return function(*arguments)
 
+    def check_saves(self) -> None:
+        """Check that the state can be saved.
+
+        Raises
+        ------
+        UnsupportedTaskError
+        """
+
     @property
     def _so_far(self) -> dict[str, Any]:
+        self.check_saves()  # also where another object has this one
         return self._progress.packed()
 
     @_so_far.setter

@@ -262,9 +262,12 @@ class WorkloadDetector(Detector):
         """Not measured."""
         self._refuse_single()
 
-    def _header(self) -> dict[str, Any]:
+    def check_saves(self) -> None:
+        """See :meth:`cepbench.engines.detection.live.Live.check_saves`."""
         for detector in self._run.detectors.values():
             detector.check_saves()
+
+    def _header(self) -> dict[str, Any]:
         asked = replace(self._run.asked, position=self.position)
         return {"plan": self.plan.to_dict(), **asked.packed()}
 
