@@ -103,8 +103,9 @@ def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, E
     if stream.hierarchy is None:
         return pattern, stream.with_hierarchy(pattern.hierarchy)
     if pattern.hierarchy != stream.hierarchy:
+        asked = "workload" if pattern.by_query else "pattern"
         raise StreamError(
-            "the stream has another concept hierarchy than the pattern; make both with the same "
+            f"the stream has another concept hierarchy than the {asked}; make both with the same "
             "one, or leave out one of them: stream.with_hierarchy(None)"
         )
     return pattern, stream

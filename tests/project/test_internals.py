@@ -32,10 +32,10 @@ ALLOWED: dict[str, tuple[int, str]] = {
         4,
         "functions inside a kernel, by hand; limits of minutes and gigabytes",
     ),
-    "streams/test_hierarchical_streams.py": (2, "short files"),
+    "streams/test_hierarchical_streams.py": (1, "short files"),
     "streams/test_parquet.py": (1, "row groups that are not read"),
     "streams/test_sources.py": (1, "short pieces of a file"),
-    "streams/test_ticker_trades.py": (2, "short files"),
+    "streams/test_ticker_trades.py": (1, "short files"),
 }
 
 

@@ -61,29 +61,23 @@ def test_a_loop_writes_the_files_that_spark_writes(
 
 
 def test_spark_makes_what_is_long_and_what_a_master_is_given_for(
-    spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, catalogue: Path
 ) -> None:
     """Which says that it runs under another master; what is short needs none."""
-    made = []
-
-    def counting(session: SparkSession, path: Path, stream: GeneratedStream) -> None:
-        made.append(path.name)
-        generate_stream(session, path, stream)
-
-    monkeypatch.setattr("cepbench.spark.generate.generate_stream", counting)
-    make = ["data", "make", "--days", "30", "--identifiers", "5", "--json"]
-    short = CliRunner().invoke(app, [*make, "nasdaq-style/short"])
+    make = ["data", "make", "--days", "30", "--json"]
+    short = CliRunner().invoke(app, [*make, "nasdaq-style/short", "--identifiers", "5"])
     assert short.exit_code == 0, short.output
     events = len(cep.open_dataset("nasdaq-style/short").stream())
     assert json.loads(short.stdout)["events"] == events
-    other = CliRunner().invoke(app, [*make, "nasdaq-style/other", "--master", "local[7]"])
-    assert other.exit_code == 1
-    assert "a Spark session is running under master 'local[2]', not 'local[7]'" in other.stderr
-    given = CliRunner().invoke(app, [*make, "nasdaq-style/given", "--master", "local[2]"])
-    assert given.exit_code == 0, given.output
-    monkeypatch.setattr("cepbench.presentation.commands.data.LOOP_EVENTS", events // 2)
-    assert CliRunner().invoke(app, [*make, "nasdaq-style/long"]).exit_code == 0
-    assert made == ["given", "long"]
+    for name, identifiers in (("given", "5"), ("long", "2100")):
+        asked = [f"nasdaq-style/{name}", "--identifiers", identifiers, "--master", "local[7]"]
+        other = CliRunner().invoke(app, [*make, *asked])
+        assert other.exit_code == 1
+        assert "a Spark session is running under master 'local[2]', not 'local[7]'" in other.stderr
+    given = ["nasdaq-style/given", "--identifiers", "5", "--master", "local[2]"]
+    made = CliRunner().invoke(app, [*make, *given])
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout)["events"] == events
 
 
 @pytest.mark.parametrize(

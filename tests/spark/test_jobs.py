@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cepbench.errors import DatasetError, StreamError
-from cepbench.spark import jobs
 from cepbench.spark.jobs import run_job
 
 if TYPE_CHECKING:
@@ -71,22 +70,6 @@ def test_a_worker_that_dies(spark: SparkSession) -> None:
     assert told.startswith("the Spark job 'die' failed: Python worker exited unexpectedly")
     assert "memory" in told
     assert "\n" not in told
-
-
-def test_the_bar_counts_tasks_or_what_is_finished(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bars = {}
-
-    class Bar(jobs.tqdm):  # type: ignore[misc]
-        def close(self) -> None:
-            bars[self.desc] = self.n, self.total, self.unit
-            super().close()
-
-    monkeypatch.setattr(jobs, "tqdm", Bar)
-    run_job(spark, _double, [1, 2, 3], name="double", unit="number", finished=lambda: 2)
-    run_job(spark, _sleep, [0.7] * 4, name="sleep", partitions=2)
-    assert bars == {"double": (3, 3, " numbers"), "sleep": (2, 2, " tasks")}
 
 
 def test_an_interrupt_cancels_the_job(spark: SparkSession) -> None:

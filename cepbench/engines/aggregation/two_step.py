@@ -57,7 +57,15 @@ class TwoStepRun(Stateful):
     It finds the matches by the evaluator of the task; or, if it does not, :meth:`folded` is given them.
     """
 
-    SAVED = ("_known_kinds", "_updates", "_position", "_detector", "_recent", "_valuation", "_folds")
+    SAVED = (
+        "_known_kinds",
+        "_updates",
+        "_position",
+        "_detector",
+        "_recent",
+        "_valuation",
+        "_folds",
+    )
 
     def __init__(self, task: AggregationTask, *, finds: bool = True) -> None:
         warm_up()

@@ -149,9 +149,10 @@ def evaluate(
         if queries.by_query:
             return evaluate_workload(queries, events, plan, asked)
         single, events = under_one_hierarchy(queries, events)
-        check_types(single, events)
-        check_fit(single, events)
         if plan is None:
             plan = planned(single, events, evaluator)
-        (result,) = run_tasks([task_for(single, plan, asked, whole_stream=True)], events)
+        task = task_for(single, plan, asked, whole_stream=True)
+        check_types(single, events)
+        check_fit(single, events)
+        (result,) = run_tasks([task], events)
         return result

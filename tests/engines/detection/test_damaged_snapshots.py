@@ -136,3 +136,18 @@ def test_whatever_is_live_is_saved_to_a_file_and_loaded(name: str, tmp_path: Pat
     file.write_bytes(b"PK")
     with pytest.raises(SnapshotError, match="cannot be read"):
         type(live).load(file)
+
+
+@pytest.mark.parametrize("evaluator", ["stack-nfa", "tree", "sase", "hierarchical-stacks"])
+def test_what_is_inside_goes_on_at_its_position(evaluator: str) -> None:
+    """A detector inside an aggregator, restored after some batches, knows the positions of events."""
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x <= c.x AGG COUNT WITHIN 9 units"
+    live = cep.Aggregator(text, "two-step", evaluator=evaluator)
+    again = cep.Aggregator(text, "two-step", evaluator=evaluator)
+    found = 0
+    for batch in events(60, 3).batches(7):
+        again = cep.Aggregator.restore(again.snapshot())
+        due = live.push(batch)
+        found += len(due)
+        assert due.equals(again.push(batch))
+    assert found

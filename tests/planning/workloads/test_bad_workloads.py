@@ -55,7 +55,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[errors.CepbenchError], str]] =
                      "write cep.ConceptHierarchy"),
     "unknown name": (lambda: TRADES.parent("INTL"), errors.HierarchyError, "did you mean 'INTC'"),
     "another hierarchy, evaluate": (lambda: cep.evaluate(WORKLOAD, UNDER_OTHER), errors.StreamError,
-                                    "query 'q1': the stream has another concept hierarchy"),
+                                    "another concept hierarchy than the workload"),
     "another hierarchy, Detector": (lambda: cep.Detector(WORKLOAD).push(UNDER_OTHER),
                                     errors.StreamError, "another concept hierarchy"),
     "another hierarchy, statistics": (lambda: cep.measure_statistics(WORKLOAD, UNDER_OTHER),
