@@ -87,6 +87,9 @@ class _Queries(Protocol):
     @property
     def hierarchy(self) -> ConceptHierarchy | None: ...
 
+    @property
+    def by_query(self) -> bool: ...
+
     def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Self: ...
 
 

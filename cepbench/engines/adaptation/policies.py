@@ -31,7 +31,7 @@ class Situation:
     Attributes
     ----------
     plans : Plans
-        Which has ``queries``, the pattern or the workload, and makes and compares plans.
+        Makes and compares plans.
     plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The running plan.
     averages : Averaged or AveragedQueries
@@ -57,21 +57,33 @@ class Situation:
         """The averages as plan generators take them; of a workload a mapping of its queries."""
         return self.averages.statistics
 
+    @property
+    def pattern(self) -> Any:
+        """The pattern, or the workload."""
+        return self.plans.queries
+
+    workload = pattern
+
+    @property
+    def cost(self) -> Any:
+        """The cost model of plans, of a workload its name."""
+        return self.plans.cost
+
     @cached_property
-    def problem(self) -> Any:
+    def problems(self) -> Any:
         """What plans are made for under the current statistics: the problem of each branch of a pattern."""
         return self.plans.problem(self.statistics)
 
     @cached_property
     def log_cost(self) -> float:
         """ln of the cost of the running plan under the current statistics."""
-        found: float = self.plans.log_cost(self.plan, self.problem)
+        found: float = self.plans.log_cost(self.plan, self.problems)
         return found
 
     @cached_property
     def log_bound(self) -> float:
         """ln of a lower bound of the cost of all plans of this kind."""
-        found: float = self.plans.log_bound(self.plan, self.problem)
+        found: float = self.plans.log_bound(self.plan, self.problems)
         return found
 
     def changes(self) -> Iterator[tuple[str, float, float]]:

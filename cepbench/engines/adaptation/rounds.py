@@ -298,7 +298,7 @@ class Rounds(Stateful):
         reason = plans.policy.reason(situation)
         if reason is None:
             return
-        plan = plans.following(plans.plan(situation.problem), self.plan)
+        plan = plans.following(plans.plan(situation.problems), self.plan)
         self._made_for = measured
         if plans.text(plan) == plans.text(self.plan):
             return

@@ -152,6 +152,9 @@ def test_user_defined_policies() -> None:
     assert set(result.switches["position"] // SIZE % 3) == {2}
     assert [situation.round for situation in seen] == [*range(len(DRIFT) // SIZE)]
     assert all(situation.log_bound <= situation.log_cost + 1e-9 for situation in seen)
+    assert {situation.pattern for situation in seen} == {PATTERN}
+    assert {situation.cost.name for situation in seen} == {"throughput"}
+    assert all(len(situation.problems) == 1 for situation in seen)
 
 
 def test_wrong_policies_are_named() -> None:
