@@ -196,8 +196,8 @@ def _columns(queries: Mapping[str, QueryRows], *, at: bool) -> dict[str, Column 
         sizes = [len(its.rows) for its in listed]
         table["query"] = _Known([*queries], np.repeat(np.arange(len(listed)), sizes))
     if not at:
-        table["position"] = np.concatenate([its.rows.positions for its in listed])
-    times = np.concatenate([its.rows.times for its in listed])
+        table["position"] = joined_columns([its.rows.positions for its in listed])
+    times = joined_columns([its.rows.times for its in listed])
     table["time"] = times.view("datetime64[ns]") if listed[0].pattern.window.is_datetime else times
     for key in dict.fromkeys(str(key) for its in listed for key in its.pattern.group_by):
         table[key] = _key(key, listed)
