@@ -69,6 +69,11 @@ class Situation:
         """The cost model of plans, of a workload its name."""
         return self.plans.cost
 
+    @property
+    def evaluator(self) -> Any:
+        """The evaluator that was asked for; None for the default one."""
+        return self.plans.asked.evaluator
+
     @cached_property
     def problems(self) -> Any:
         """What plans are made for under the current statistics: the problem of each branch of a pattern."""

@@ -16,7 +16,7 @@ from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
 from cepbench.engines.runs.result import shown_bytes
-from cepbench.errors import ExperimentError, PlanGeneratorError, errors_naming
+from cepbench.errors import ExperimentError, PlanGeneratorError
 from cepbench.experiments.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.experiments.sweeps.first_runs import FirstMatches, FirstValues
 from cepbench.experiments.sweeps.grid import Grid
@@ -327,8 +327,7 @@ def compare(
     measured, reused = [], []
     with reporting_missing_types(missing_types):
         stream = events_from(stream, type, time)
-        with errors_naming(next(iter(asked.queries))):
-            asked, stream = under_one_hierarchy(asked, stream)
+        asked, stream = under_one_hierarchy(asked, stream)
         untimed = 0 if kind == "generator" else len(cells) // grid.repetitions
         progress = Progress(on_progress, len(cells) + untimed)
         if kind == "planner":

@@ -61,7 +61,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[errors.CepbenchError], str]] =
     "another hierarchy, statistics": (lambda: cep.measure_statistics(WORKLOAD, UNDER_OTHER),
                                       errors.StreamError, "query 'q1': .*another concept hierarchy"),
     "another hierarchy, compare": (lambda: cep.compare(WORKLOAD, UNDER_OTHER), errors.StreamError,
-                                   "query 'q1': .*another concept hierarchy"),
+                                   "another concept hierarchy than the workload"),
     "another hierarchy, stacks": (lambda: WORKLOAD.stacks(UNDER_OTHER), errors.HierarchyError,
                                   "another concept hierarchy"),
     "a concept without a hierarchy": (
