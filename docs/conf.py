@@ -32,7 +32,11 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_heading_anchors = 3
 
 autosummary_generate = False
-autodoc_typehints = "none"  # types are in the docstrings
+# Types come from the annotations, so a docstring has an entry only where there is more to say.
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "all"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
