@@ -32,11 +32,12 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_heading_anchors = 3
 
 autosummary_generate = False
-# Types come from the annotations, so a docstring has an entry only where there is more to say.
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "all"
+# Types are those of the annotations, in the signature: a docstring has an entry only where there is more
+# to say.
+autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
