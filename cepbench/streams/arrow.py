@@ -107,28 +107,25 @@ def stream_of_table(
 ) -> Made:
     """Validate a table and make a stream of its columns; rows are events in arrival order.
 
+    A StreamError for a column that is missing, duplicate or of a wrong type; and for a missing type
+    or timestamp, or a timestamp that is out of range or smaller than the previous one, with the
+    first such row of ``table`` as ``error.row``.
+
     Parameters
     ----------
-    made : callable
+    made
         The fields of an EventStream → a stream.
-    table : pyarrow.Table, n rows
+    table
         Or another object that gives its rows to Arrow (``__arrow_c_stream__``): a RecordBatch, a
         RecordBatchReader, a DataFrame of Polars, a relation of DuckDB.
-    type, time : str
+    type, time
         Names of the columns that hold each event's type (text or integer) and timestamp (a
         datetime, taken to be UTC, or an integer).
-    attributes : iterable of str, optional
+    attributes
         Columns to keep as attributes, by default all others; may include the type and time
         columns.
-    sort : bool
+    sort
         Sort by time first (stably); ``positions`` are then rows of ``table``.
-
-    Raises
-    ------
-    StreamError
-        For a column that is missing, duplicate or of a wrong type; and for a missing type or
-        timestamp, or a timestamp that is out of range or smaller than the previous one, with the
-        first such row of ``table`` as ``error.row``.
     """
     table = _table_from(table)
     text(type, "type", StreamError)

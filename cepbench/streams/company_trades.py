@@ -64,10 +64,7 @@ def _segments(given: Any, name: str, error: type[CepbenchError]) -> list[dict[st
 class CompanyTrades(GeneratedStream):
     """Trades of all companies in :data:`COMPANIES`.
 
-    Raises
-    ------
-    DatasetError
-        If a number is out of range, or a company is unknown.
+    A DatasetError if a number is out of range, or a company is unknown.
 
     Examples
     --------

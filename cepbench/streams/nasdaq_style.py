@@ -236,16 +236,11 @@ class NasdaqStyle(GeneratedStream):
     def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
         """The events of some identifiers on the trading days from ``first`` to before ``last``, from 0.
 
-        Returns
-        -------
-        dict of str to ndarray, each of shape (n,)
-            ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64),
-            and ``change`` (int64), the cents since the identifier's previous event; ``has_change``
-            (bool) is false for an identifier's first event. Ordered as ``identifiers``, then by
-            time; the times of one identifier are distinct.
+        ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64), and
+        ``change`` (int64), the cents since the identifier's previous event; ``has_change`` (bool)
+        is false for an identifier's first event. Ordered as ``identifiers``, then by time; the
+        times of one identifier are distinct.
 
-        Notes
-        -----
         Arrivals are Poisson, with a rate that is constant within a minute. A logarithmic
         price is the day's opening level (a random walk of identifiers and sectors), plus the
         sector's shocks so far, which all its identifiers share, plus a walk with one step per

@@ -83,11 +83,8 @@ def _table(given: Any, name: str, example: str, error: type[CepbenchError]) -> d
 class StockRates(GeneratedStream):
     """Ticks of some stocks.
 
-    Raises
-    ------
-    DatasetError
-        If a number is out of range, or a comparison is not one of two names with rates, or closes
-        a cycle.
+    A DatasetError if a number is out of range, or a comparison is not one of two names with rates,
+    or closes a cycle.
 
     Examples
     --------

@@ -28,10 +28,7 @@ from cepbench.streams.fit import check_fit, check_types
 class FirstValues:
     """First runs of aggregation methods; other values than those of the first are an ``error``.
 
-    Raises
-    ------
-    StreamError
-        If the stream does not fit the pattern, whatever the method.
+    A StreamError if the stream does not fit the pattern, whatever the method.
     """
 
     def __init__(self, pattern: Pattern, stream: EventStream, progress: Progress) -> None:
@@ -54,15 +51,9 @@ class FirstMatches:
 
     Their numbers are compared with those of all later runs.
 
-    Attributes
-    ----------
-    computed : dict of (str, str) to str
-        Planner and evaluator → the queries that its plan computes from others.
+    ``computed``: planner and evaluator → the queries that its plan computes from others.
 
-    Raises
-    ------
-    ExperimentError, StreamError
-        For queries that no run could evaluate on the stream.
+    An ExperimentError or StreamError for queries that no run could evaluate on the stream.
     """
 
     def __init__(

@@ -106,33 +106,28 @@ def measure_pattern(
     then the runs follow in the order of :meth:`cepbench.experiments.sweeps.grid.Grid.cells`, and more of them
     where the grid's ``seconds`` asks for it.
 
+    Yields rows with the columns of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`.
+
+    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
+    on a warm engine.
+
     Parameters
     ----------
-    statistics : Statistics or mapping of str to Statistics
+    statistics
         What the plans are made from; under several windows, by window. Those of a window that it
         lacks are measured on the stream.
-    columns : mapping of str to str
+    columns
         For the results rows: ``dataset`` and ``stream``, names of the data and within the sweep,
         and ``configuration``, everything that a run depends on as JSON.
-    finished : collection of Cell
+    finished
         Cells that need not be measured again.
-    beside : iterable of mapping
+    beside
         Rows of other generators that were measured before on the same pattern and stream; with
         ``share_equal_plans`` their runs count for equal plans.
-    first : callable, optional
+    first
         Instead of the untimed runs on the beginning: one run of each different plan. It compares what
         the run finds with what others have found, and returns the ``status`` and ``reason`` of all
         runs of a plan that failed. Without it digests of all runs are compared.
-
-    Yields
-    ------
-    dict
-        A row with the columns of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
-    on a warm engine.
     """
     done = set(finished)
     missing = [cell for cell in grid.cells() if cell not in done]
@@ -240,15 +235,9 @@ class _Alike:
 class Plans:
     """The plans that cells of one pattern need, or why there are none.
 
-    Parameters
-    ----------
-    spec, stream, statistics, grid
-        See :func:`measure_pattern`.
+    ``spec``, ``stream``, ``statistics``, ``grid``: see :func:`measure_pattern`.
 
-    Attributes
-    ----------
-    specs : dict of (str, str) to PatternSpec
-        Strategy and window -> the pattern under them.
+    ``specs``: strategy and window -> the pattern under them.
     """
 
     def __init__(
@@ -344,10 +333,8 @@ def timed_plan(
 
     Of a workload the refinements of its queries are part of planning.
 
-    Parameters
-    ----------
-    queries, statistics, planner, **options
-        As :func:`cepbench.plan` takes them, or of a workload :func:`cepbench.plan_workload`, with their errors.
+    ``queries``, ``statistics``, ``planner``, ``**options``: as :func:`cepbench.plan` takes them, or
+    of a workload :func:`cepbench.plan_workload`, with their errors.
     """
     if queries.by_query:
         make: Callable[[Any], Any] = partial(

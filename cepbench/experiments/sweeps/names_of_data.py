@@ -29,27 +29,18 @@ _MANY = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names in events.
+    """Names in events."""
 
-    Attributes
-    ----------
-    types : frozenset of str or None
-        Types and the concepts above them; None if too many events would have to be read.
-    columns : tuple of str
-        Attributes, and the columns of time and type.
-    """
-
+    #: Types and the concepts above them; None if too many events would have to be read.
     types: frozenset[str] | None
+    #: Attributes, and the columns of time and type.
     columns: tuple[str, ...]
 
 
 def names_of(path: Path, stream: GeneratedStream | None) -> Names:
     """The names in data at a path, or in a stream that will be generated there.
 
-    Raises
-    ------
-    DatasetError
-        If the data cannot be read.
+    A DatasetError if the data cannot be read.
     """
     if stream is not None and not path.exists():
         few = {each.name for each in fields(cast(Any, stream))} & _FEW.keys()
@@ -81,10 +72,7 @@ def _names(types: Iterable[str] | None, schema: pa.Schema) -> Names:
 def check_names(config: SweepConfig, names: Iterable[Names]) -> None:
     """Check that the data of every stream has the types and attributes that patterns name.
 
-    Raises
-    ------
-    ExperimentError
-        With the key and the nearest name.
+    An ExperimentError with the key and the nearest name.
     """
     for each in names:
         drawn = [part for part in config.workloads.values() if part.pattern_sets]

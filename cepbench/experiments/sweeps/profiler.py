@@ -24,21 +24,12 @@ def expected_last(
 ) -> list[str | None]:
     """The variable whose event completes most matches, for each branch of a pattern.
 
-    Parameters
-    ----------
-    stream : EventStream
-        Read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
-    statistics : Statistics
-        For the plans of these runs.
+    None if the pattern alone determines the last event. Without any match it is the last variable
+    in the pattern's text.
 
-    Returns
-    -------
-    list of (str or None)
-        None if the pattern alone determines the last event. Without any match it is the last
-        variable in the pattern's text.
+    ``stream``: read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
+    ``statistics``: for the plans of these runs.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 5.1.
     """
     return [_last(branch, stream, statistics) for branch in pattern.branches()]

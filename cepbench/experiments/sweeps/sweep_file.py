@@ -69,38 +69,26 @@ _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep file, read in one of its profiles.
+    """A sweep file, read in one of its profiles."""
 
-    Attributes
-    ----------
-    name : str
-        The stem of the file; results lie in a folder of this name.
-    path : Path
-        Of the file.
-    title, description : str
-    profile : str or None
-        None for a file without profiles.
-    profiles : tuple of str
-        All that the file has.
-    data : mapping of str to (str or mapping)
-        By the names of the streams, ``""`` for a single one: path or name of a data set, or the
-        parameters of a generated stream and its ``kind``, one of
-        :data:`cepbench.streams.generated.GENERATED`, by default ``nasdaq-style``; its seed is by
-        default that of the sweep.
-    values : mapping of str to object
-        The other fields of :class:`SweepConfig`, by their names there.
-    tables : mapping of str to (tuple of str or None)
-        The table that a key is in, by default none; None for a key that is not the file's.
-    """
-
+    #: The stem of the file; results lie in a folder of this name.
     name: str
+    #: Of the file.
     path: Path
     title: str
     description: str
+    #: None for a file without profiles.
     profile: str | None
+    #: All that the file has.
     profiles: tuple[str, ...]
+    #: By the names of the streams, ``""`` for a single one: path or name of a data set, or the
+    #: parameters of a generated stream and its ``kind``, one of
+    #: :data:`cepbench.streams.generated.GENERATED`, by default ``nasdaq-style``; its seed is by
+    #: default that of the sweep.
     data: Mapping[str, str | Mapping[str, Any]]
+    #: The other fields of :class:`SweepConfig`, by their names there.
     values: Mapping[str, Any]
+    #: The table that a key is in, by default none; None for a key that is not the file's.
     tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @property
@@ -134,10 +122,7 @@ class Sweep:
     def cells(self) -> list[Cell]:
         """The cells of each pattern on each stream; see :class:`cepbench.experiments.sweeps.grid.Grid`.
 
-        Raises
-        ------
-        ExperimentError
-            If a plan generator or evaluator is unknown, or a plan fits no evaluator.
+        An ExperimentError if a plan generator or evaluator is unknown, or a plan fits no evaluator.
         """
         try:
             return self._grid().cells()
@@ -151,17 +136,11 @@ class Sweep:
     def check(self, root: str | Path) -> None:
         """Check everything that the file names: nothing is generated, and no Spark started.
 
-        Parameters
-        ----------
-        root : path
-            Folder of generated streams.
+        ``root``: folder of generated streams.
 
-        Raises
-        ------
-        ExperimentError
-            With file, line and key, if a plan generator, evaluator, option, cost or data set is unknown,
-            a plan fits no evaluator, nothing is to be run, or the data has no type or attribute that a
-            pattern names.
+        An ExperimentError with file, line and key, if a plan generator, evaluator, option, cost or
+        data set is unknown, a plan fits no evaluator, nothing is to be run, or the data has no type
+        or attribute that a pattern names.
         """
         config, grid = self.config(""), self._grid()
         with self._located():
@@ -289,22 +268,19 @@ def read_sweep(
 ) -> Sweep:
     """Read a sweep from a file, or a study's sweep by its name.
 
+    An ExperimentError with file, line and key: if there is no such file, it is not TOML, a key is
+    unknown (with the nearest known one) or a value is invalid; for a pattern with its name and the
+    place in its text.
+
     Parameters
     ----------
-    source : path or str
+    source
         A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
-    profile : str, optional
+    profile
         A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
-    changes : mapping, optional
+    changes
         Keys of :data:`KEYS` with values that replace those of file, profile and regimes.
-
-    Raises
-    ------
-    ExperimentError
-        With file, line and key: if there is no such file, it is not TOML, a key is unknown (with
-        the nearest known one) or a value is invalid; for a pattern with its name and the place in
-        its text.
 
     Examples
     --------
@@ -387,10 +363,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 def find_sweep(source: str | Path) -> Path:
     """The file of a sweep, from its path or the name of a study's sweep.
 
-    Raises
-    ------
-    ExperimentError
-        If there is none, or several studies have one of that name.
+    An ExperimentError if there is none, or several studies have one of that name.
     """
     path = user_path(source)
     if path.is_file():
@@ -424,10 +397,7 @@ def named_sweeps() -> dict[str, Path]:
 def change_of(text: str) -> tuple[str, Any]:
     """A key and its value from ``KEY=VALUE``, the value as a sweep file writes it.
 
-    Raises
-    ------
-    ExperimentError
-        If it is not of that form.
+    An ExperimentError if it is not of that form.
     """
     key, sign, value = text.partition("=")
     try:
@@ -562,21 +532,12 @@ def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
 def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
     """The path of each stream of a sweep; a stream to be generated need not exist yet.
 
-    Parameters
-    ----------
-    root : path
-        Folder for generated streams, which all sweeps share.
+    Parquet by the stream's name, ``""`` for a single one. Relative paths in a sweep file are
+    relative to the working directory or, if there is no such path, to the file's folder.
 
-    Returns
-    -------
-    dict of str to Path
-        Parquet by the stream's name, ``""`` for a single one. Relative paths in a sweep file are
-        relative to the working directory or, if there is no such path, to the file's folder.
+    ``root``: folder for generated streams, which all sweeps share.
 
-    Raises
-    ------
-    DatasetError
-        If there is no such data set or path, it cannot be made, or it is not Parquet.
+    A DatasetError if there is no such data set or path, it cannot be made, or it is not Parquet.
     """
     return {name: _path_of(sweep, name, root) for name in sweep.data}
 

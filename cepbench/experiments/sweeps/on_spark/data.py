@@ -15,17 +15,10 @@ def sweep_data(
 ) -> dict[str, Path]:
     """The path of each stream of a sweep; streams that are missing are generated first.
 
-    Parameters
-    ----------
-    root : path
-        Folder for generated streams, which all sweeps share.
-    progress : bool
-        Whether to show a progress bar after a few seconds.
+    See :func:`cepbench.experiments.sweeps.sweep_file.data_paths`, also for errors.
 
-    Returns
-    -------
-    dict of str to Path
-        See :func:`cepbench.experiments.sweeps.sweep_file.data_paths`, also for errors.
+    ``root``: folder for generated streams, which all sweeps share. ``progress``: whether to show a
+    progress bar after a few seconds.
     """
     found = data_paths(sweep, root)
     for name, stream in sweep.generated.items():

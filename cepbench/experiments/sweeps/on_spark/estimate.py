@@ -48,20 +48,11 @@ def estimate_sweep(
     The estimate is stored in the folder of the sweep and reused. User-defined generators that are
     measured beside the sweep are not included.
 
-    Parameters
-    ----------
-    path : path
-        Folder of results, on a file system that all workers share.
+    The table is that of :func:`cepbench.experiments.sweeps.estimate.estimate_table`.
 
-    Returns
-    -------
-    DataFrame
-        See :func:`cepbench.experiments.sweeps.estimate.estimate_table`.
+    ``path``: folder of results, on a file system that all workers share.
 
-    Raises
-    ------
-    ExperimentError
-        If the folder belongs to another sweep or is in use.
+    An ExperimentError if the folder belongs to another sweep or is in use.
     """
     config, generators = resolved(config)
     identity = identity_of(config, generators)

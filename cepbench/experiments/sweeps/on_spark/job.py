@@ -118,38 +118,30 @@ def run_sweep(
     pattern. Every finished row is written at once: a killed sweep loses no row and repeats
     none. Refusals of generators and runs at the partial-match limit are rows.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        With any master. A core measures one pattern at a time; times are invalid with more cores
-        than the machine has.
-    path : path
-        Folder of results, on a file system that all workers share.
-    user_defined : sequence of str, optional
-        Names of user-defined plan generators to measure on the same patterns, each in a folder
-        within that of the sweep, so that finished rows of the others are kept. By default all
-        that are registered if the configuration names no generators, else none.
-    progress : bool
-        Whether to show a bar with finished patterns and the time that is left.
+    The rows are as of :func:`cepbench.experiments.sweeps.store.read_results`, pattern sets in the order
+    of the configuration.
 
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it, pattern sets in the order
-        of the configuration.
+    An ExperimentError if the configuration is invalid, the folder belongs to another sweep or is in
+    use, a pattern could not be measured at all, or two plans of a pattern found different numbers
+    of matches.
 
-    Raises
-    ------
-    ExperimentError
-        If the configuration is invalid, the folder belongs to another sweep or is in use, a
-        pattern could not be measured at all, or two plans of a pattern found different numbers
-        of matches.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.2. Differs from the paper: a pattern runs on the events of
     its own types, and throughput counts those; reading and sorting out the others is no part of
     the times.
+
+    Parameters
+    ----------
+    spark
+        With any master. A core measures one pattern at a time; times are invalid with more cores
+        than the machine has.
+    path
+        Folder of results, on a file system that all workers share.
+    user_defined
+        Names of user-defined plan generators to measure on the same patterns, each in a folder
+        within that of the sweep, so that finished rows of the others are kept. By default all
+        that are registered if the configuration names no generators, else none.
+    progress
+        Whether to show a bar with finished patterns and the time that is left.
     """
     if user_defined is None:
         user_defined = user_defined_generators() if config.generators is None else ()
@@ -165,16 +157,10 @@ def finished_results(
 ) -> pd.DataFrame:
     """The rows of a finished sweep as :func:`run_sweep` returns them; nothing is run.
 
-    Parameters
-    ----------
-    config, path, user_defined
-        See :func:`run_sweep`.
+    ``config``, ``path``, ``user_defined``: see :func:`run_sweep`.
 
-    Raises
-    ------
-    ExperimentError
-        If the folder holds no sweep, or two plans of a pattern found different numbers of
-        matches.
+    An ExperimentError if the folder holds no sweep, or two plans of a pattern found different
+    numbers of matches.
     """
     results = read_with_user_parts(path, user_defined)
     check_agreement(results)
@@ -262,13 +248,13 @@ def workload_of(
 
     Parameters
     ----------
-    cardinalities : mapping of str to mapping of str to float
+    cardinalities
         See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
         that all of them have, and the bounds on their work hold on all.
-    quantiles : mapping of str to sequence of float
+    quantiles
         Of the attribute that predicates compare, for each identifier, on the first stream; read
         where predicates are drawn for a selectivity.
-    concepts : collection of str
+    concepts
         The names in the hierarchies of the streams, of which user-defined patterns may be.
     """
     largest = most_of(cardinalities)
@@ -328,10 +314,7 @@ def cardinalities_by_stream(
 ) -> dict[str, dict[str, float]]:
     """Events of each identifier in the largest window, on average over the time with any.
 
-    Raises
-    ------
-    ExperimentError
-        If a stream has no events.
+    An ExperimentError if a stream has no events.
     """
     windows = {
         each or config.window for stream in config.data_of for each in config.windows_on(stream)
