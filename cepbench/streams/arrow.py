@@ -13,12 +13,7 @@ import pyarrow.compute as pc
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.streams.advice import how_to_make_one, how_to_make_times
-from cepbench.streams.columns import (
-    AttributeColumn,
-    Booleans,
-    CodedStrings,
-    Decimals,
-)
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -176,10 +176,7 @@ def _bound(value: Any, name: str) -> float:
 
 
 def time_text(value: Any, name: str) -> str:
-    """A window as the pattern language writes it.
-
-    An ExperimentError if it is none.
-    """
+    """A window as the pattern language writes it; an ExperimentError if it is none."""
     try:
         parse(f"PATTERN SEQ(A a) WITHIN {value}")
     except PatternError:

@@ -61,11 +61,7 @@ from cepbench.planning.planners.registry import (
 )
 from cepbench.planning.statistics.model import Statistics
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import (
-    arrival_rates,
-    attribute_quantiles,
-    measure_statistics,
-)
+from cepbench.spark.statistics import arrival_rates, attribute_quantiles, measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet
 
