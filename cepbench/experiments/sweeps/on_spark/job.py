@@ -7,11 +7,13 @@ Runs on any Spark master whose workers see the folder of results and the data un
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +29,14 @@ from cepbench.engines.runs.protocol import Evaluator
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.sweeps.cells import NO_PLAN, check_agreement
 from cepbench.experiments.sweeps.configuration import SweepConfig, evaluators_of, identity_of
+from cepbench.experiments.sweeps.estimate import (
+    Timing,
+    choose_sample,
+    estimate_table,
+    read_estimate,
+    time_pattern,
+    write_estimate,
+)
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
 from cepbench.experiments.sweeps.store import (
@@ -40,6 +50,7 @@ from cepbench.experiments.sweeps.store import (
     rows_of,
     user_folder,
 )
+from cepbench.experiments.sweeps.sweep_file import Sweep, data_paths
 from cepbench.experiments.sweeps.warm_up import compile_kernels
 from cepbench.experiments.sweeps.workload import (
     USER,
@@ -49,6 +60,7 @@ from cepbench.experiments.sweeps.workload import (
     draw_workload,
     user_specs,
 )
+from cepbench.files import write_json
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.patterns.times import read_columns
@@ -60,8 +72,9 @@ from cepbench.planning.planners.registry import (
     user_defined_generators,
 )
 from cepbench.planning.statistics.model import Statistics
+from cepbench.spark.generate import generate_stream
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import arrival_rates, attribute_quantiles, measure_statistics
+from cepbench.spark.statistics import GROUP, arrival_rates, attribute_quantiles, measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet
 
@@ -468,3 +481,84 @@ def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
     rates = statistics.rates or {}
     by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
     return replace(statistics, stream_rate=sum(by_type.values()) or None)
+
+
+def sweep_data(
+    spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
+) -> dict[str, Path]:
+    """The path of each stream of a sweep; streams that are missing are generated first.
+
+    See :func:`cepbench.experiments.sweeps.sweep_file.data_paths`, also for errors.
+
+    ``root``: folder for generated streams, which all sweeps share. ``progress``: whether to show a
+    progress bar after a few seconds.
+    """
+    found = data_paths(sweep, root)
+    for name, stream in sweep.generated.items():
+        generate_stream(spark, found[name], stream, progress=progress)
+    return found
+
+
+def estimate_sweep(
+    spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
+) -> pd.DataFrame:
+    """Estimate the duration of :func:`cepbench.experiments.sweeps.on_spark.job.run_sweep`.
+
+    A sample of the patterns is read, planned, and run on parts of its events, one pattern a core.
+    The estimate is stored in the folder of the sweep and reused. User-defined generators that are
+    measured beside the sweep are not included.
+
+    The table is that of :func:`cepbench.experiments.sweeps.estimate.estimate_table`.
+
+    ``path``: folder of results, on a file system that all workers share.
+
+    An ExperimentError if the folder belongs to another sweep or is in use.
+    """
+    config, generators = resolved(config)
+    identity = identity_of(config, generators)
+    cores = spark.sparkContext.defaultParallelism
+    with ResultsStore(path, identity) as store:
+        found = read_estimate(store.path)
+        if found is not None:
+            return found
+        cardinalities = cardinalities_by_stream(spark, config, store.kept)
+        specs = drawn_workload(spark, config, store.kept)
+        sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
+        began = time.perf_counter()
+        tasks = tasks_of(
+            spark, config, [each.spec for each in sample], lambda _, make: make(), progress=progress
+        )
+        groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
+        measuring = cores * (time.perf_counter() - began) * groups
+        compile_kernels()
+        parts = pickled(config, generators)
+        job = SweepJob(config, json.dumps(identity), store.path.resolve(), parts)
+        kept = store.path / "estimate"
+        kept.mkdir(exist_ok=True)
+        timings = run_job(
+            spark,
+            partial(_time_one, job, kept),
+            tasks,
+            name="estimate",
+            unit="pattern",
+            partitions=len(tasks),
+            finished=lambda: sum(1 for _ in kept.glob("*.json")),
+            progress=progress,
+        )
+        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
+        write_estimate(store.path, table)
+    return table
+
+
+def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
+    """Time one sampled pattern in a Spark worker, unless a killed estimate already has."""
+    spec = task.spec
+    path = kept / f"{of_stream(spec.pattern_id, task.stream)}.json"
+    if path.exists():
+        return Timing(**json.loads(path.read_text(encoding="utf-8")))
+    began = time.process_time()
+    stream = own_stream(job.config.data_of[task.stream], spec, job.config)
+    reading = time.process_time() - began
+    timing = time_pattern(spec, stream, task.measured(), job.grid(task.stream), reading=reading)
+    write_json(path, asdict(timing))
+    return timing
