@@ -94,10 +94,7 @@ def results_over_time(results: pd.DataFrame) -> pd.DataFrame:
         details = json.loads(row["details"] or "{}")
         if "batch_matches" in details:
             part = pd.DataFrame(
-                {
-                    "seconds": details["batch_seconds"],
-                    "matches": details["batch_matches"],
-                }
+                {"seconds": details["batch_seconds"], "matches": details["batch_matches"]}
             ).cumsum()
             parts.append(part.assign(**{name: row[name] for name in identity}))
     columns = [*identity, "seconds", "matches"]

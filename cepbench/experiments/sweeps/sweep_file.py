@@ -261,10 +261,7 @@ def _generated(stream: Mapping[str, Any], seed: int) -> GeneratedStream:
 
 
 def read_sweep(
-    source: str | Path,
-    *,
-    profile: str | None = None,
-    changes: Mapping[str, Any] | None = None,
+    source: str | Path, *, profile: str | None = None, changes: Mapping[str, Any] | None = None
 ) -> Sweep:
     """Read a sweep from a file, or a study's sweep by its name.
 

@@ -363,11 +363,7 @@ def _text(draw: Draw, structure: str, conditions: Sequence[str]) -> str:
 
 
 def _branch(
-    draw: Draw,
-    operator: str,
-    names: Sequence[str],
-    wrapper: str = "",
-    place: int | None = None,
+    draw: Draw, operator: str, names: Sequence[str], wrapper: str = "", place: int | None = None
 ) -> tuple[str, list[str]]:
     """Items for these variables, as text, and predicates over random pairs of them."""
     chosen = _identifiers_within_bounds(draw, operator == "SEQ", wrapper, place)
