@@ -52,20 +52,20 @@ from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.kinds import PLAN_KINDS
 from cepbench.planning.plans.model import Plan
 from cepbench.planning.workloads.model import Workload
+from cepbench.registry import Registry
 from cepbench.streams.dataset_folder import read_declaration
 
 #: What a run does with matches.
 OUTPUTS = ("count", "matches", "arrow")
 
-#: Fields added later, with their defaults. Defaults are left out of a sweep's identity, so that
-#: earlier sweeps keep their folders.
-_LATER: Mapping[str, Any] = {
-    "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
-    "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
-    "outputs": ["count"], "policies": {}, "batch_size": 0, "methods": [], "sharing": [NO_SHARING],
-    "user_workloads": {}, "planners": [],
-}  # fmt: skip
+#: Fields added later. Their defaults are left out of a sweep's identity, so that earlier sweeps keep
+#: their folders.
+_LATER = (
+    "streams", "windows", "options", "cost", "user_patterns", "least_rate", "most_rate",
+    "predicates", "selectivities", "duration", "regimes", "plans", "orders_in_trees",
+    "stream_windows", "outputs", "policies", "batch_size", "methods", "sharing", "user_workloads",
+    "planners",
+)  # fmt: skip
 #: Fields about plans of single patterns, which neither methods nor planners of workloads have.
 _OF_PATTERNS = (
     "pattern_sets", "regimes", "strategies", "cost", "alphas", "latency", "share_equal_plans",
@@ -239,28 +239,6 @@ def _workload(value: Any, name: str) -> str:
         raise ExperimentError(f"{name}: {error}") from error
 
 
-def _method(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    builtin = [each.name for each in AGGREGATORS.values() if each.is_builtin]
-    return choice(value, name, builtin, ExperimentError)
-
-
-def _sharing(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.is_builtin]
-    return choice(value, name, [NO_SHARING, *planners], ExperimentError)
-
-
-def _planner(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    planners = [
-        name
-        for name, each in WORKLOAD_PLANNERS.items()
-        if each.shares == "matches" and each.is_builtin
-    ]
-    return choice(value, name, planners, ExperimentError)
-
-
 def _strategy(value: Any, name: str) -> str:
     """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
     written = text(value, name, ExperimentError)
@@ -294,15 +272,17 @@ def _selectivities(value: Any, name: str) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
+def _built_in(registry: Registry[Any], fits: Callable[[Any], bool] = bool) -> list[str]:
+    """The names of entries that workers know, too."""
+    return [its.name for its in registry.values() if its.is_builtin and fits(its)]
+
+
 def _check_policy(table: Mapping[str, Any]) -> None:
     check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
-    # Workers know no user-defined ones.
-    builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
-    choice(table.get("policy"), "policy", builtin, AdaptationError)
+    choice(table.get("policy"), "policy", _built_in(ADAPTATION_POLICIES), AdaptationError)
     find_generator(table.get("generator", POLICY_GENERATOR))
     if "cost" in table:
-        costs = [each.name for each in COST_MODELS.values() if each.is_builtin]
-        choice(table["cost"], "cost", costs, PlanGeneratorError)
+        choice(table["cost"], "cost", _built_in(COST_MODELS), PlanGeneratorError)
     for name in table.keys() & {"threshold", "gain"}:
         number(table[name], name, AdaptationError, least=0.0)
 
@@ -325,6 +305,15 @@ _names = _unless_none(_list_of(_text, '["tree"]'))
 
 def _one_of(known: Collection[str]) -> _Check:
     return partial(choice, known=known, error=ExperimentError)
+
+
+def _one_built_in(
+    registry: Registry[Any], *others: str, fits: Callable[[Any], bool] = bool
+) -> _Check:
+    """The check of an entry's name, or one of the others."""
+    return lambda value, name: choice(
+        value, name, [*others, *_built_in(registry, fits)], ExperimentError
+    )
 
 
 def _field(check: _Check, default: Any) -> Any:
@@ -431,16 +420,22 @@ class SweepConfig:
         (),
     )
     #: ``methods``, ``planners``: built-in ones.
-    methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
+    methods: tuple[str, ...] = _field(_list_of(_one_built_in(AGGREGATORS), '["a-seq"]'), ())
     sharing: tuple[str, ...] = _field(
-        _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
+        _list_of(_one_built_in(WORKLOAD_PLANNERS, NO_SHARING), '["none", "PRETREE"]', least=1),
+        (NO_SHARING,),
     )
     #: Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
     #: ``methods``.
     user_workloads: tuple[tuple[str, str], ...] = _field(
         _table_of(_workload, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}'), ()
     )
-    planners: tuple[str, ...] = _field(_list_of(_planner, '["CHASE"]'), ())
+    planners: tuple[str, ...] = _field(
+        _list_of(
+            _one_built_in(WORKLOAD_PLANNERS, fits=lambda its: its.shares == "matches"), '["CHASE"]'
+        ),
+        (),
+    )
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -581,7 +576,8 @@ class SweepConfig:
         for several, single in SEVERAL.items():
             if values[several]:
                 del values[single]
-        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
+        usual = {name for name in _LATER if getattr(self, name) == _default(self, name)}
+        return {name: value for name, value in values.items() if name not in usual}
 
     def folder_name(self, sweep: str) -> str:
         """The name of a sweep's folder of results, such as ``types-f964d09a``.
