@@ -218,10 +218,7 @@ def _arrival_order(
 
 def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise StreamError(
-            f"row {row}: no timestamp in column {name!r}; every event needs one", row=row
-        )
+        _refuse_missing(column.is_null().to_numpy(), "timestamp", name)
     if pa.types.is_timestamp(column.type):
         try:
             column = column.cast(pa.timestamp("ns", tz=column.type.tz))
@@ -261,13 +258,16 @@ def _types(column: pa.ChunkedArray, name: str) -> CodedStrings:
     elif not _is_text(kind):
         raise StreamError(f"type column {name!r} has type {kind}; use texts or integers")
     types = _coded(column)
-    missing = np.flatnonzero(types.codes < 0)
-    if len(missing):
-        row = int(missing[0])
-        raise StreamError(
-            f"row {row}: no event type in column {name!r}; every event needs one", row=row
-        )
+    _refuse_missing(types.codes < 0, "event type", name)
     return types
+
+
+def _refuse_missing(missing: np.ndarray, what: str, name: str) -> None:
+    if missing.any():
+        row = int(missing.argmax())
+        raise StreamError(
+            f"row {row}: no {what} in column {name!r}; every event needs one", row=row
+        )
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -32,7 +32,7 @@ import pyarrow as pa
 from cepbench.arguments import number, shown, whole
 from cepbench.errors import CepbenchError, DatasetError
 from cepbench.streams.dataset_folder import MONTH
-from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, names_of, parameter
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
@@ -294,8 +294,8 @@ class NasdaqStyle(GeneratedStream):
         """
         found = self.events(identifiers, first, last)
         codes = found["identifier"]
-        symbols = pa.DictionaryArray.from_arrays(codes, pa.array(self.symbols))
-        sectors = pa.DictionaryArray.from_arrays(self.sectors[codes], pa.array(SECTORS))
+        symbols = names_of(codes, self.symbols)
+        sectors = names_of(self.sectors[codes], SECTORS)
         return pa.table(
             {
                 "symbol": symbols,

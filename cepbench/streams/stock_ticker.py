@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from cepbench.arguments import number, whole
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, names_of, parameter
 
 #: The single type of all events.
 TYPE = "STOCK"
@@ -36,13 +36,7 @@ _OF_FIRST_PRICES, _OF_TICKS = range(2)
 
 @dataclass(frozen=True)
 class StockTicker(GeneratedStream):
-    """Ticks of some symbols.
-
-    Examples
-    --------
-    >>> StockTicker(1000, p=0.55).table(0, 1000).num_rows
-    1000
-    """
+    """Ticks of some symbols."""
 
     kind = "stock-ticker"
 
@@ -75,9 +69,7 @@ class StockTicker(GeneratedStream):
         walked[order] = prices[of_symbol] + before - before[begins]
         return pa.table(
             {
-                "type": pa.DictionaryArray.from_arrays(
-                    np.zeros(last - first, np.int32), pa.array([TYPE])
-                ),
+                "type": names_of(np.zeros(last - first), [TYPE]),
                 "ts": np.arange(first, last),
                 "symbol": 1 + codes,
                 "price": walked,

@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -35,9 +35,9 @@ FORMS = ("percent", PARTIAL_MATCHES)
 #: the rest.
 _TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
 _SIDES = ("over", "under", "than")
-_OPTIONS = (
-    "pattern_sets", "sizes", "needed_sizes", "alphas", "with_matches", "fixed_sets", "apart", "across", "take",
-)  # fmt: skip
+_OPTIONS = tuple(
+    each.name for each in fields(ClaimCheck) if each.name not in ("kind", "metric", *_SIDES)
+)
 _OTHERS = ("expected", *_BESIDE, "reason", "superseded")
 #: Ends of an expected range.
 _ENDS = ("from", "to")
