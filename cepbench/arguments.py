@@ -1,7 +1,8 @@
 """Validation and conversion of arguments: numbers, texts, switches, choices.
 
-Each function raises an error of the given type that names the argument. Arguments of kernels, such
-as limits, are converted to one type, because Numba compiles a kernel for each combination of types.
+Each function takes the value ``given``, the ``name`` of its argument, and the type of the ``error``
+that it raises for another value, with that name. Arguments of kernels, such as limits, are
+converted to one type, because Numba compiles a kernel for each combination of types.
 """
 
 from __future__ import annotations
@@ -34,23 +35,9 @@ def whole(
     least: int | None = None,
     most: int | None = MOST,
 ) -> int:
-    """A whole number as an int: an int, a NumPy integer, or a float without a fraction.
+    """A whole number as an int: an int, a NumPy integer, or a float without a fraction; no bool.
 
-    Parameters
-    ----------
-    given : object
-        The argument.
-    name : str
-        Its name, for the message.
-    error : type
-        The error to raise.
-    least, most : int, optional
-        Bounds, inclusive.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is not a whole number (a bool is not), or out of range.
+    Both bounds are inclusive.
     """
     if not _is_real(given) or not _is_whole(given):
         raise error(f"{name} must be a whole number, not {shown(given)}")
@@ -71,22 +58,9 @@ def number(
     above: float | None = None,
     most: float | None = None,
 ) -> float:
-    """A finite number of any type as a float.
+    """A finite number of any type that fits a float, as one; no bool.
 
-    Parameters
-    ----------
-    given, name, error
-        As for :func:`whole`.
-    least, most : float, optional
-        Bounds, inclusive.
-    above : float, optional
-        Lower bound, exclusive.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is not a number (a bool is not), not finite, too large for a
-        float, or out of range.
+    Of the bounds, ``above`` is exclusive.
     """
     if not _is_real(given):
         raise error(f"{name} must be a number, not {shown(given)}")
@@ -108,20 +82,7 @@ def number(
 def decimal(
     given: Any, name: str, error: type[CepbenchError], *, least: float | None = None
 ) -> Decimal:
-    """A finite number of any type as an exact decimal, a float as its shortest text: 0.1 is 0.1.
-
-    Parameters
-    ----------
-    given, name, error
-        As for :func:`whole`.
-    least : float, optional
-        Lower bound, inclusive.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is not a number (a bool is not), not finite, or out of range.
-    """
+    """A finite number, no bool, as an exact decimal, a float as its shortest text: 0.1 is 0.1."""
     if not _is_real(given):
         raise error(f"{name} must be a number, not {shown(given)}")
     if isinstance(given, Decimal):
@@ -143,62 +104,32 @@ def decimal(
 
 
 def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> int:
-    """A seed as an int, of any size or up to ``most``.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, also for None, with which NumPy would draw a random seed.
-    """
+    """A seed as an int, of any size or up to ``most``; not None, with which NumPy draws a random one."""
     return whole(given, "seed", error, least=0, most=most)
 
 
 def flag(given: Any, name: str, error: type[CepbenchError]) -> bool:
-    """A switch as a bool.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is neither True nor False.
-    """
+    """A switch as a bool."""
     if isinstance(given, bool) or type(given).__name__ in ("bool", "bool_"):  # also NumPy's
         return bool(given)
     raise error(f"{name} is True or False, not {shown(given)}")
 
 
 def text(given: Any, name: str, error: type[CepbenchError]) -> str:
-    """A text, such as a name.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is not a text, or empty.
-    """
+    """A text that is not empty, such as a name."""
     if not isinstance(given, str) or not given:
         raise error(f"{name} must be a text such as a name, not {shown(given)}")
     return given
 
 
 def texts(given: Any, name: str, error: type[CepbenchError]) -> list[str]:
-    """Texts, such as names of columns, without duplicates.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is a single text, not iterable, or has other elements.
-    """
+    """Texts, such as names of columns, without duplicates."""
     names = elements(given, name, '["a", "b"]', error)
     return list(dict.fromkeys(text(one, f"each of {name}", error) for one in names))
 
 
 def elements(given: Any, name: str, example: str, error: type[CepbenchError]) -> list[Any]:
-    """The elements of a list or another iterable.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is a single text, or not iterable.
-    """
+    """The elements of a list or another iterable that is not a text."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise error(f"{name} must be a list such as {example}, not {shown(given)}")
     return list(given)
@@ -207,13 +138,7 @@ def elements(given: Any, name: str, example: str, error: type[CepbenchError]) ->
 def choice(
     given: Any, name: str, known: Collection[str], error: Callable[[str], CepbenchError]
 ) -> str:
-    """One of the known words.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is unknown; the message suggests the nearest one.
-    """
+    """One of the known words; for another one, the message suggests the nearest."""
     if isinstance(given, str) and given in known:
         return given
     near = did_you_mean(given, known)
@@ -226,26 +151,14 @@ def folded(name: str) -> str:
 
 
 def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[..., Any] | None:
-    """A progress callback, or None.
-
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if it is not callable.
-    """
+    """A progress callback, or None."""
     if given is None or callable(given):
         return given
     raise error(f"{name} must be a function, not {shown(given)}")
 
 
 def named_values(given: Iterable[str], name: str, error: type[Exception]) -> dict[str, Any]:
-    """Values by name from texts such as ``rows=100``; values that are not JSON are texts.
-
-    Raises
-    ------
-    Exception
-        Of the type ``error``, if a text has no name or no ``=``.
-    """
+    """Values by name from texts such as ``rows=100``; values that are not JSON are texts."""
     found: dict[str, Any] = {}
     for one in given:
         key, equals, value = one.partition("=")

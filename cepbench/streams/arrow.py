@@ -13,12 +13,7 @@ import pyarrow.compute as pc
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.streams.advice import how_to_make_one, how_to_make_times
-from cepbench.streams.columns import (
-    AttributeColumn,
-    Booleans,
-    CodedStrings,
-    Decimals,
-)
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,28 +102,25 @@ def stream_of_table(
 ) -> Made:
     """Validate a table and make a stream of its columns; rows are events in arrival order.
 
+    A StreamError for a column that is missing, duplicate or of a wrong type; and for a missing type
+    or timestamp, or a timestamp that is out of range or smaller than the previous one, with the
+    first such row of ``table`` as ``error.row``.
+
     Parameters
     ----------
-    made : callable
+    made
         The fields of an EventStream → a stream.
-    table : pyarrow.Table, n rows
+    table
         Or another object that gives its rows to Arrow (``__arrow_c_stream__``): a RecordBatch, a
         RecordBatchReader, a DataFrame of Polars, a relation of DuckDB.
-    type, time : str
+    type, time
         Names of the columns that hold each event's type (text or integer) and timestamp (a
         datetime, taken to be UTC, or an integer).
-    attributes : iterable of str, optional
+    attributes
         Columns to keep as attributes, by default all others; may include the type and time
         columns.
-    sort : bool
+    sort
         Sort by time first (stably); ``positions`` are then rows of ``table``.
-
-    Raises
-    ------
-    StreamError
-        For a column that is missing, duplicate or of a wrong type; and for a missing type or
-        timestamp, or a timestamp that is out of range or smaller than the previous one, with the
-        first such row of ``table`` as ``error.row``.
     """
     table = _table_from(table)
     text(type, "type", StreamError)
@@ -226,10 +218,7 @@ def _arrival_order(
 
 def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise StreamError(
-            f"row {row}: no timestamp in column {name!r}; every event needs one", row=row
-        )
+        _refuse_missing(column.is_null().to_numpy(), "timestamp", name)
     if pa.types.is_timestamp(column.type):
         try:
             column = column.cast(pa.timestamp("ns", tz=column.type.tz))
@@ -269,13 +258,16 @@ def _types(column: pa.ChunkedArray, name: str) -> CodedStrings:
     elif not _is_text(kind):
         raise StreamError(f"type column {name!r} has type {kind}; use texts or integers")
     types = _coded(column)
-    missing = np.flatnonzero(types.codes < 0)
-    if len(missing):
-        row = int(missing[0])
-        raise StreamError(
-            f"row {row}: no event type in column {name!r}; every event needs one", row=row
-        )
+    _refuse_missing(types.codes < 0, "event type", name)
     return types
+
+
+def _refuse_missing(missing: np.ndarray, what: str, name: str) -> None:
+    if missing.any():
+        row = int(missing.argmax())
+        raise StreamError(
+            f"row {row}: no {what} in column {name!r}; every event needs one", row=row
+        )
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -29,7 +29,7 @@ from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.parquet_files import under_hierarchy
 from cepbench.streams.stock_rates import check_names, relative_rates
-from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, names_of, parameter
 
 #: Figure 12; Education for its "Educational co." and the queries' EDUCATION.
 HIERARCHY = ConceptHierarchy(
@@ -62,18 +62,7 @@ def _segments(given: Any, name: str, error: type[CepbenchError]) -> list[dict[st
 
 @dataclass(frozen=True)
 class CompanyTrades(GeneratedStream):
-    """Trades of all companies in :data:`COMPANIES`.
-
-    Raises
-    ------
-    DatasetError
-        If a number is out of range, or a company is unknown.
-
-    Examples
-    --------
-    >>> CompanyTrades(1000, rates={"DELL": 0.1}).table(0, 1000).num_rows
-    1000
-    """
+    """Trades of all companies in :data:`COMPANIES`; a DatasetError if a company is unknown."""
 
     kind = "company-trades"
 
@@ -110,7 +99,7 @@ class CompanyTrades(GeneratedStream):
             began += gap * (end - begin)
         table = pa.table(
             {
-                "symbol": pa.DictionaryArray.from_arrays(codes, pa.array(COMPANIES)),
+                "symbol": names_of(codes, COMPANIES),
                 "ts": (times // 1000).view("datetime64[us]"),
                 "price": drawn_from(draws[:, 1], *_PRICES),
                 "volume": drawn_from(draws[:, 2], *_VOLUMES),

@@ -17,7 +17,7 @@ from cepbench.arguments import whole
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.parquet_files import under_hierarchy
-from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, names_of, parameter
 
 _STATES = {"TX": ("G", "A", "D"), "OK": ("O", "T")}
 _CITIES = tuple(city for cities in _STATES.values() for city in cities)
@@ -57,13 +57,7 @@ _OF_PERSONS, _OF_READINGS = range(2)
 
 @dataclass(frozen=True)
 class Evacuation(GeneratedStream):
-    """The readings of some persons.
-
-    Examples
-    --------
-    >>> Evacuation(2).table(0, 2).column_names
-    ['symbol', 'ts', 'id', 'person_id', 'age-group', 'sequence']
-    """
+    """The readings of some persons."""
 
     kind = "evacuation"
     required = ("persons",)
@@ -103,15 +97,11 @@ class Evacuation(GeneratedStream):
         ages = _chosen(persons[:, 2], _AGES)[who]
         table = pa.table(
             {
-                "symbol": pa.DictionaryArray.from_arrays(
-                    codes.astype(np.int32), pa.array(HIERARCHY.leaves("USA"))
-                ),
+                "symbol": names_of(codes, HIERARCHY.leaves("USA")),
                 "ts": moments.view("datetime64[ms]"),
                 "id": first + who,
                 "person_id": first + who,
-                "age-group": pa.DictionaryArray.from_arrays(
-                    ages.astype(np.int32), pa.array(AGE_GROUPS)
-                ),
+                "age-group": names_of(ages, AGE_GROUPS),
                 "sequence": first * readings + rows,
             }
         )

@@ -315,21 +315,55 @@ class EventStream:
         positions: bool = False,
         hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
-        """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_of_parquet`."""
+        """The events of some types in a time range, in order of arrival.
+
+        Parameters
+        ----------
+        path
+            A data set that cepbench generated or ingested, or any Parquet file or folder of them,
+            whose partitions in the names of folders (``symbol=A/…``) are columns.
+        type, time
+            Columns of each event's type and timestamp. By default the type is in ``symbol``, or
+            where the kind of a cepbench data set has it.
+        attributes
+            Columns to read as attributes; by default all others.
+        types
+            Only events of these types, or below these concepts of a hierarchy in the files; by
+            default all.
+        start, end
+            Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
+            integer time column.
+        sort
+            Sort by time, for unordered Parquet; ``positions`` are then rows as the files have them.
+            A cepbench data set is always returned in order, with equal times as in its source.
+        positions
+            Whether to determine the positions of the selected events among all events: rows of the
+            file, or of the files of a folder one after the other by name; in a cepbench data set,
+            the places in order of arrival, for which the times of all events are read.
+        hierarchy
+            The concepts above the types; by default those that the files state.
+
+        Returns
+        -------
+        EventStream
+            ``type_names`` are the requested types, also those without an event in the range.
+            ``positions`` are those among all events, also of a stream that was sorted; None for a
+            selection without ``positions=True``. ``hierarchy`` is the given one, or that of the
+            files.
+
+        Raises
+        ------
+        DatasetError
+            If the data set does not exist, is incomplete, cannot be read, or lacks one of the
+            types.
+        StreamError
+            If the files state another hierarchy; see also
+            :func:`cepbench.streams.arrow.stream_of_table`.
+        """
         from cepbench.streams.parquet import stream_of_parquet
 
         stream: EventStream = stream_of_parquet(
-            cls,
-            path,
-            type=type,
-            time=time,
-            attributes=attributes,
-            types=types,
-            start=start,
-            end=end,
-            sort=sort,
-            positions=positions,
-            hierarchy=hierarchy,
+            cls, path, type, time, attributes, types, start, end, sort, positions, hierarchy
         )
         return stream
 

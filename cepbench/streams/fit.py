@@ -47,13 +47,10 @@ _asked: ContextVar[tuple[str, set[str]] | None] = ContextVar("missing_types", de
 def check_fit(pattern: Pattern, stream: EventStream) -> None:
     """Check that a pattern's window, conditions and RETURN fit the columns of a stream.
 
-    Raises
-    ------
-    StreamError
-        For a window in seconds over integer time or the reverse, an attribute that is missing or
-        cannot be compared (that of partition_contiguity included), values of two kinds compared
-        (texts, numbers, booleans), an order comparison of texts or booleans, and arithmetic on them
-        or aggregates of them other than ``count``. A column without any value fits every use.
+    A StreamError for a window in seconds over integer time or the reverse, an attribute that is
+    missing or cannot be compared (that of partition_contiguity included), values of two kinds
+    compared (texts, numbers, booleans), an order comparison of texts or booleans, and arithmetic on
+    them or aggregates of them other than ``count``. A column without any value fits every use.
     """
     if pattern.window.is_datetime and not stream.is_datetime:
         raise StreamError(

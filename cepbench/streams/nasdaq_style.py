@@ -32,7 +32,7 @@ import pyarrow as pa
 from cepbench.arguments import number, shown, whole
 from cepbench.errors import CepbenchError, DatasetError
 from cepbench.streams.dataset_folder import MONTH
-from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, names_of, parameter
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
@@ -236,16 +236,11 @@ class NasdaqStyle(GeneratedStream):
     def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
         """The events of some identifiers on the trading days from ``first`` to before ``last``, from 0.
 
-        Returns
-        -------
-        dict of str to ndarray, each of shape (n,)
-            ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64),
-            and ``change`` (int64), the cents since the identifier's previous event; ``has_change``
-            (bool) is false for an identifier's first event. Ordered as ``identifiers``, then by
-            time; the times of one identifier are distinct.
+        ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64), and
+        ``change`` (int64), the cents since the identifier's previous event; ``has_change`` (bool)
+        is false for an identifier's first event. Ordered as ``identifiers``, then by time; the
+        times of one identifier are distinct.
 
-        Notes
-        -----
         Arrivals are Poisson, with a rate that is constant within a minute. A logarithmic
         price is the day's opening level (a random walk of identifiers and sectors), plus the
         sector's shocks so far, which all its identifiers share, plus a walk with one step per
@@ -299,8 +294,8 @@ class NasdaqStyle(GeneratedStream):
         """
         found = self.events(identifiers, first, last)
         codes = found["identifier"]
-        symbols = pa.DictionaryArray.from_arrays(codes, pa.array(self.symbols))
-        sectors = pa.DictionaryArray.from_arrays(self.sectors[codes], pa.array(SECTORS))
+        symbols = names_of(codes, self.symbols)
+        sectors = names_of(self.sectors[codes], SECTORS)
         return pa.table(
             {
                 "symbol": symbols,

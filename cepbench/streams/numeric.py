@@ -49,11 +49,8 @@ class NumericReader(Stateful):
     def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
         """The attribute ``name`` at ``rows`` as float64: true as 1, false as 0, missing as NaN.
 
-        Raises
-        ------
-        StreamError
-            If there is no such attribute, it cannot be compared, or has an integer beyond 2**53,
-            which a float would round.
+        A StreamError if there is no such attribute, it cannot be compared, or has an integer beyond
+        2**53, which a float would round.
         """
         column = stream.column(name)
         if isinstance(column, CodedStrings):

@@ -25,61 +25,19 @@ from cepbench.streams.row_groups import arrival_order, row_groups, rows_of, with
 def stream_of_parquet(
     made: Callable[..., Any],
     path: str | Path,
-    *,
-    type: str | None = None,
-    time: str = "ts",
-    attributes: Iterable[str] | None = None,
-    types: Iterable[str] | None = None,
-    start: datetime | int | None = None,
-    end: datetime | int | None = None,
-    sort: bool = False,
-    positions: bool = False,
-    hierarchy: ConceptHierarchy | None = None,
+    type: str | None,
+    time: str,
+    attributes: Iterable[str] | None,
+    types: Iterable[str] | None,
+    start: datetime | int | None,
+    end: datetime | int | None,
+    sort: bool,
+    positions: bool,
+    hierarchy: ConceptHierarchy | None,
 ) -> Any:
-    """The events of some types in a time range, in order of arrival.
+    """What :meth:`cepbench.streams.event_stream.EventStream.from_parquet` says.
 
-    Parameters
-    ----------
-    made : callable
-        As :func:`cepbench.streams.arrow.stream_of_table` takes it.
-    path : path
-        A data set that cepbench generated or ingested, or any Parquet file or folder of them, whose
-        partitions in the names of folders (``symbol=A/…``) are columns.
-    type, time : str
-        Columns of each event's type and timestamp. By default the type is in ``symbol``, or where
-        the kind of a cepbench data set has it.
-    attributes : iterable of str, optional
-        Columns to read as attributes; by default all others.
-    types : iterable of str, optional
-        Only events of these types, or below these concepts of a hierarchy in the files; by default
-        all.
-    start, end : datetime or int, optional
-        Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
-        integer time column.
-    sort : bool
-        Sort by time, for unordered Parquet; ``positions`` are then rows as the files have them. A
-        cepbench data set is always returned in order, with equal times as in its source.
-    positions : bool
-        Whether to determine the positions of the selected events among all events: rows of the file,
-        or of the files of a folder one after the other by name; in a cepbench data set, the places in
-        order of arrival, for which the times of all events are read.
-    hierarchy : ConceptHierarchy, optional
-        The concepts above the types; by default those that the files state.
-
-    Returns
-    -------
-    EventStream
-        ``type_names`` are the requested types, also those without an event in the range.
-        ``positions`` are those among all events, also of a stream that was sorted; None for a selection
-        without ``positions=True``.
-        ``hierarchy`` is the given one, or that of the files.
-
-    Raises
-    ------
-    DatasetError
-        If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
-    StreamError
-        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.stream_of_table`.
+    ``made`` is as :func:`cepbench.streams.arrow.stream_of_table` takes it.
     """
     hierarchy = hierarchy_from(hierarchy)
     if not isinstance(path, str | os.PathLike):

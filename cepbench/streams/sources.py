@@ -293,10 +293,7 @@ def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[st
 MINUTE_BARS = SourceFormat(
     "minute-bars",
     "ms",
-    (
-        *((name, pa.float64()) for name in ("open", "high", "low", "close")),
-        ("volume", pa.int64()),
-    ),
+    (*((name, pa.float64()) for name in ("open", "high", "low", "close")), ("volume", pa.int64())),
     _read_minute_bars,
 )
 

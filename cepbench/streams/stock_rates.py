@@ -28,7 +28,7 @@ import pyarrow as pa
 from cepbench.arguments import elements, number, shown, whole
 from cepbench.errors import CepbenchError, DatasetError, did_you_mean
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, names_of, parameter
 
 NAMES = ("IBM", "Sun", "Oracle", "Google")
 
@@ -83,11 +83,8 @@ def _table(given: Any, name: str, example: str, error: type[CepbenchError]) -> d
 class StockRates(GeneratedStream):
     """Ticks of some stocks.
 
-    Raises
-    ------
-    DatasetError
-        If a number is out of range, or a comparison is not one of two names with rates, or closes
-        a cycle.
+    A DatasetError if a number is out of range, or a comparison is not one of two names with rates,
+    or closes a cycle.
 
     Examples
     --------
@@ -137,7 +134,7 @@ class StockRates(GeneratedStream):
             inside = slice(*(np.clip((begin, end), first, last) - first))
             codes[inside] = np.searchsorted(shares, share[inside], side="right")
             prices[inside] = lowest[codes[inside]] + _WIDTH * place[inside]
-        names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types))
+        names = names_of(codes, self.types)
         ticks = np.arange(first, last)
         return pa.table(
             {

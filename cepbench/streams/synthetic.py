@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar
@@ -96,6 +96,11 @@ class GeneratedStream:
 
 #: The seed of a stream.
 SEED: partial[Any] = partial(parameter, whole, 0, least=0)
+
+
+def names_of(codes: np.ndarray, names: Iterable[str]) -> pa.DictionaryArray:
+    """A column of texts by their codes."""
+    return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(names))
 
 
 def drawn_from(bits: np.ndarray, least: int, most: int) -> np.ndarray:

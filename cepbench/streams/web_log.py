@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from cepbench.arguments import whole
 from cepbench.seeds import counted_draws, uniform
-from cepbench.streams.synthetic import SEED, GeneratedStream, parameter
+from cepbench.streams.synthetic import SEED, GeneratedStream, names_of, parameter
 
 FIRST_DAY, DAYS = date(2009, 2, 22), 29
 
@@ -100,15 +100,13 @@ class WebLog(GeneratedStream):
         for kind in range(len(PAGES)):
             inside = kinds == kind
             pages[inside] = firsts[kind] + _zipf(draws[inside, 2], sizes[kind])
-        described = pa.DictionaryArray.from_arrays(kinds, pa.array(PAGES))
+        described = names_of(kinds, PAGES)
         return pa.table(
             {
                 "symbol": described,
                 "ts": midnight + (1000 * moments.astype(np.int64)).astype("m8[ms]"),
-                "IP address": pa.DictionaryArray.from_arrays(
-                    numbers.astype(np.int32), pa.array(map(_address, visitors.tolist()))
-                ),
-                "Access-URL": pa.DictionaryArray.from_arrays(pages, pa.array(urls)),
+                "IP address": names_of(numbers, map(_address, visitors.tolist())),
+                "Access-URL": names_of(pages, urls),
                 "Description": described,
             }
         )

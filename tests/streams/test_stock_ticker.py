@@ -27,21 +27,40 @@ def frame(ticks: StockTicker, first: int = 0, last: int | None = None) -> pd.Dat
     events=st.integers(1, 60),
     symbols=st.integers(1, 5),
     p=st.sampled_from([0.0, 0.3, 0.55, 0.7, 1.0]),
+    prices=st.sampled_from([1, 2, 5, 20, 1000]),
     cuts=st.lists(st.integers(0, 60), max_size=4),
 )
 def test_parts_are_the_whole(
-    seed: int, events: int, symbols: int, p: float, cuts: list[int]
+    seed: int, events: int, symbols: int, p: float, prices: int, cuts: list[int]
 ) -> None:
-    ticks = StockTicker(events, seed, p, symbols)
+    ticks = StockTicker(events, seed, p, symbols, prices)
     ends = sorted({0, events, *(min(cut, events) for cut in cuts)})
     parts = [frame(ticks, *ends_of) for ends_of in pairwise(ends)]
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), frame(ticks))
-    more = StockTicker(events + 9, seed, p, symbols)
+    more = StockTicker(events + 9, seed, p, symbols, prices)
     pd.testing.assert_frame_equal(frame(more, 0, events), frame(ticks))
-    for _, prices in frame(ticks).groupby("symbol")["price"]:
-        steps = np.diff(prices)
-        assert set(steps) <= ({1} if p == 1.0 else {-1, 0} if p == 0.0 else {-1, 0, 1})
-        assert 1 <= prices.iloc[0] <= 1000
+    for _, of_symbol in frame(ticks).groupby("symbol")["price"]:
+        assert of_symbol.between(0, prices - 1).all()
+        for before, after in pairwise(of_symbol):
+            risen = (before + 1) % prices
+            fallen = {before, max(before - 1, 0)}
+            assert after in ({risen} if p == 1.0 else fallen if p == 0.0 else {risen, *fallen})
+
+
+def test_prices_of_a_tick_at_a_time() -> None:
+    # The unbounded walk gives the steps; each is taken by itself.
+    for prices, p in ((40, 0.7), (3, 0.34), (1000, 0.95)):
+        ticks = frame(StockTicker(20_000, 4, p, 2, prices))
+        free = frame(StockTicker(20_000, 4, p, 2, 10**9))
+        for (_, own), (_, apart) in zip(
+            ticks.groupby("symbol")["price"], free.groupby("symbol")["price"], strict=True
+        ):
+            expected = [own.iloc[0]]
+            for step in np.diff(apart):
+                price = expected[-1] + step
+                expected.append(0 if price == prices else max(price, 0))
+            assert own.tolist() == expected
+            assert own.max() == prices - 1 and own.min() == 0
 
 
 def test_files_continue_the_walk_of_those_before(tmp_path: Path) -> None:
@@ -54,7 +73,7 @@ def test_files_continue_the_walk_of_those_before(tmp_path: Path) -> None:
     drawn = frame(ticks)[["symbol", "price", "volume"]]
     pd.testing.assert_frame_equal(found, drawn, check_names=False)
     for _, prices in found.groupby("symbol")["price"]:
-        assert np.abs(np.diff(prices)).max() == 1
+        assert set(np.diff(prices)) == {-999, -1, 0, 1}
 
 
 @pytest.mark.parametrize("p", [0.7, 0.55])
@@ -66,18 +85,19 @@ def test_prices_and_volumes_have_the_papers_probabilities(p: float) -> None:
     assert ticks.symbol.value_counts(normalize=True)[[1, 2]].tolist() == pytest.approx(
         [0.5, 0.5], abs=0.006
     )
-    steps = ticks.groupby("symbol")["price"].diff().dropna().value_counts(normalize=True)
+    moved = ticks.groupby("symbol")["price"].diff().dropna().replace(-999, 1)
+    steps = moved.value_counts(normalize=True)
     assert steps[[1, -1, 0]].tolist() == pytest.approx([p, (1 - p) / 2, (1 - p) / 2], abs=0.006)
     assert ticks.volume.min() == 1 and ticks.volume.max() == 1000
     assert (ticks.volume < 150).mean() == pytest.approx(0.149, abs=0.004)
     assert ticks.volume.corr(ticks.symbol) == pytest.approx(0.0, abs=0.012)
-    assert ticks.price.max() > 1000  # unbounded
+    assert ticks.price.min() == 0 and ticks.price.max() == 999
 
 
-def test_first_prices_are_from_1_to_1000() -> None:
+def test_first_prices_are_from_0_to_999() -> None:
     first = frame(StockTicker(20_000, 2, symbols=4_000)).groupby("symbol")["price"].first()
-    assert first.min() >= 1 and first.max() <= 1000
-    assert first.mean() == pytest.approx(500.5, abs=5 * 289 / len(first) ** 0.5)
+    assert first.min() >= 0 and first.max() <= 999
+    assert first.mean() == pytest.approx(499.5, abs=5 * 289 / len(first) ** 0.5)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +108,7 @@ def test_first_prices_are_from_1_to_1000() -> None:
         ({"p": 1.5}, "p must be at most 1"),
         ({"p": "x"}, "p must be a number"),
         ({"symbols": 0}, "symbols must be at least 1"),
+        ({"prices": 0}, "prices must be at least 1"),
     ],
 )
 def test_mistakes_say_what_is_wrong(wrong: dict[str, Any], told: str) -> None:

@@ -59,8 +59,7 @@ class StudySweep:
     def measure(self) -> None:
         """Generate the stream and measure what is left, on a running Spark session or a new one."""
         # Spark is loaded only where something is measured.
-        from cepbench.experiments.sweeps.on_spark.data import sweep_data
-        from cepbench.experiments.sweeps.on_spark.job import run_sweep
+        from cepbench.experiments.sweeps.on_spark.job import run_sweep, sweep_data
         from cepbench.spark.session import session_for_a_while
 
         with session_for_a_while() as spark:

@@ -51,10 +51,7 @@ def aggregated(
     A method that lists matches takes the stream in batches of about as many matches: one of ``first``
     events, then up to ``most``.
 
-    Raises
-    ------
-    MatchLimitError
-        If the method lists more matches than ``limit``.
+    A MatchLimitError if the method lists more matches than ``limit``.
     """
     live = Aggregator(query, method, sharing=sharing)
     lists_matches = method == E_CUBE or AGGREGATORS[method].lists_matches

@@ -200,10 +200,7 @@ def results_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows as an Arrow table with the schema :data:`RESULT_SCHEMA`.
 
-    Raises
-    ------
-    ExperimentError
-        If a row has a column that the schema does not.
+    An ExperimentError if a row has a column that the schema does not.
     """
     copies = [dict(row) for row in rows]
     for row in copies:
@@ -265,10 +262,7 @@ def check_agreement(results: pd.DataFrame) -> None:
     Plans and options change costs, never the number of matches, and methods change no value; a
     difference is a bug of an evaluator or method.
 
-    Raises
-    ------
-    ExperimentError
-        Naming the first pattern and the two runs that differ.
+    An ExperimentError naming the first pattern and the two runs that differ.
     """
     finished = results[results["status"] == OK]
     for key, rows in finished.groupby(["pattern_id", "stream", "window", "strategy"], sort=False):

@@ -52,20 +52,20 @@ from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.kinds import PLAN_KINDS
 from cepbench.planning.plans.model import Plan
 from cepbench.planning.workloads.model import Workload
+from cepbench.registry import Registry
 from cepbench.streams.dataset_folder import read_declaration
 
 #: What a run does with matches.
 OUTPUTS = ("count", "matches", "arrow")
 
-#: Fields added later, with their defaults. Defaults are left out of a sweep's identity, so that
-#: earlier sweeps keep their folders.
-_LATER: Mapping[str, Any] = {
-    "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
-    "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
-    "outputs": ["count"], "policies": {}, "batch_size": 0, "methods": [], "sharing": [NO_SHARING],
-    "user_workloads": {}, "planners": [],
-}  # fmt: skip
+#: Fields added later. Their defaults are left out of a sweep's identity, so that earlier sweeps keep
+#: their folders.
+_LATER = (
+    "streams", "windows", "options", "cost", "user_patterns", "least_rate", "most_rate",
+    "predicates", "selectivities", "duration", "regimes", "plans", "orders_in_trees",
+    "stream_windows", "outputs", "policies", "batch_size", "methods", "sharing", "user_workloads",
+    "planners",
+)  # fmt: skip
 #: Fields about plans of single patterns, which neither methods nor planners of workloads have.
 _OF_PATTERNS = (
     "pattern_sets", "regimes", "strategies", "cost", "alphas", "latency", "share_equal_plans",
@@ -176,13 +176,7 @@ def _bound(value: Any, name: str) -> float:
 
 
 def time_text(value: Any, name: str) -> str:
-    """A window as the pattern language writes it.
-
-    Raises
-    ------
-    ExperimentError
-        If it is none.
-    """
+    """A window as the pattern language writes it; an ExperimentError if it is none."""
     try:
         parse(f"PATTERN SEQ(A a) WITHIN {value}")
     except PatternError:
@@ -245,28 +239,6 @@ def _workload(value: Any, name: str) -> str:
         raise ExperimentError(f"{name}: {error}") from error
 
 
-def _method(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    builtin = [each.name for each in AGGREGATORS.values() if each.is_builtin]
-    return choice(value, name, builtin, ExperimentError)
-
-
-def _sharing(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.is_builtin]
-    return choice(value, name, [NO_SHARING, *planners], ExperimentError)
-
-
-def _planner(value: Any, name: str) -> str:
-    # Workers know no user-defined ones.
-    planners = [
-        name
-        for name, each in WORKLOAD_PLANNERS.items()
-        if each.shares == "matches" and each.is_builtin
-    ]
-    return choice(value, name, planners, ExperimentError)
-
-
 def _strategy(value: Any, name: str) -> str:
     """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
     written = text(value, name, ExperimentError)
@@ -300,15 +272,17 @@ def _selectivities(value: Any, name: str) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
+def _built_in(registry: Registry[Any], fits: Callable[[Any], bool] = bool) -> list[str]:
+    """The names of entries that workers know, too."""
+    return [its.name for its in registry.values() if its.is_builtin and fits(its)]
+
+
 def _check_policy(table: Mapping[str, Any]) -> None:
     check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
-    # Workers know no user-defined ones.
-    builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
-    choice(table.get("policy"), "policy", builtin, AdaptationError)
+    choice(table.get("policy"), "policy", _built_in(ADAPTATION_POLICIES), AdaptationError)
     find_generator(table.get("generator", POLICY_GENERATOR))
     if "cost" in table:
-        costs = [each.name for each in COST_MODELS.values() if each.is_builtin]
-        choice(table["cost"], "cost", costs, PlanGeneratorError)
+        choice(table["cost"], "cost", _built_in(COST_MODELS), PlanGeneratorError)
     for name in table.keys() & {"threshold", "gain"}:
         number(table[name], name, AdaptationError, least=0.0)
 
@@ -333,6 +307,15 @@ def _one_of(known: Collection[str]) -> _Check:
     return partial(choice, known=known, error=ExperimentError)
 
 
+def _one_built_in(
+    registry: Registry[Any], *others: str, fits: Callable[[Any], bool] = bool
+) -> _Check:
+    """The check of an entry's name, or one of the others."""
+    return lambda value, name: choice(
+        value, name, [*others, *_built_in(registry, fits)], ExperimentError
+    )
+
+
 def _field(check: _Check, default: Any) -> Any:
     return field(default=default, metadata={"check": check})
 
@@ -349,62 +332,17 @@ class SweepConfig:
     Fields that :class:`cepbench.experiments.sweeps.grid.Grid` and
     :func:`cepbench.experiments.sweeps.workload.draw_workload` have, too, are described there; tables are also
     given as mappings, and stored as pairs.
-
-    Attributes
-    ----------
-    data : str
-        Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
-        if there are ``streams``.
-    streams : tuple of (str, str)
-        Several data sets instead, by names of letters, digits, - and _. Every pattern runs on each:
-        patterns are drawn from the types that all streams have, and bounds on the work hold on all.
-    pattern_sets : tuple of str
-        By default all, or none if there are ``user_patterns``.
-    windows : tuple of str
-        Several instead of ``window``. Every pattern runs under each, a user-defined one too.
-    stream_windows : tuple of (str, str)
-        Instead of ``windows``, the window that every pattern has on a stream, by its name.
-    max_partial_matches : float or None
-        Excludes patterns whose plans may hold more partial matches. Results must state it.
-    strategies : tuple of str
-        Contiguity is relative to the events that a pattern runs on, those of its own types.
-    cost : str
-        A name in ``cep.COST_MODELS``.
-    generators : tuple of str or None
-        Plan generators; all that are registered if None, or none if there are ``plans`` or
-        ``policies``.
-    plans : tuple of (str, str)
-        Plans beside those that are generated, by name: each a JSON object with the shape of the
-        plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``. A pattern with other variables
-        refuses the plan.
-    policies : tuple of (str, str)
-        Adaptive runs beside those of plans, by name: each a JSON object with the built-in ``policy``
-        and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`.
-        Statistics of the whole stream are unknown to them.
-    options : tuple of (str, tuple of str)
-        Also a mapping of evaluators to lists of options, or to a table of options in which a list
-        stands for one value after the other.
-    seed : int
-        Of the workload, the sampled statistics and the plan generators.
-    user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns, without STRATEGY. With AGG if there are ``methods``.
-    user_workloads : tuple of (str, str)
-        Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
-        ``methods``.
-    methods, planners : tuple of str
-        Built-in ones.
-    duration : str
-        A time such as ``2 days``: patterns run on this much of the stream, from the first event of
-        their types on. Statistics are those of the whole stream. Empty for all of it.
-    regimes : tuple of (str, str)
-        Several workloads in one sweep, by name: each a JSON object with the fields of
-        :data:`OF_REGIMES` that differ in it. The column ``regime`` of the results has the name.
     """
 
+    #: Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
+    #: if there are ``streams``.
     data: str = _field(lambda value, name: str(value), "")
+    #: Several data sets instead, by names of letters, digits, - and _. Every pattern runs on each:
+    #: patterns are drawn from the types that all streams have, and bounds on the work hold on all.
     streams: tuple[tuple[str, str], ...] = _field(
         _table_of(lambda value, name: str(value), "stream", '{small = "one/data/set"}'), ()
     )
+    #: By default all, or none if there are ``user_patterns``.
     pattern_sets: tuple[str, ...] = _field(
         _unless_none(_list_of(_one_of(PATTERN_SETS), '["sequence"]')), None
     )
@@ -413,36 +351,54 @@ class SweepConfig:
     )
     patterns: int = _field(_positive, 100)
     window: str = _field(time_text, "20 minutes")
+    #: Several instead of ``window``. Every pattern runs under each, a user-defined one too.
     windows: tuple[str, ...] = _field(_list_of(time_text, '["20 minutes"]'), ())
+    #: Instead of ``windows``, the window that every pattern has on a stream, by its name.
     stream_windows: tuple[tuple[str, str], ...] = _field(
         _table_of(time_text, "the window of stream", '{small = "1000 units"}'), ()
     )
     attribute: str = _field(_text, "difference")
+    #: Excludes patterns whose plans may hold more partial matches. Results must state it.
     max_partial_matches: float | None = _field(_unless_none(_bound), None)
     max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
+    #: Contiguity is relative to the events that a pattern runs on, those of its own types.
     strategies: tuple[str, ...] = _field(_list_of(_strategy, '["any"]', least=1), ("any",))
+    #: A name in ``cep.COST_MODELS``.
     cost: str = _field(_text, "throughput")
     alphas: tuple[float, ...] = _field(
         _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1), (0.0,)
     )
     latency: bool = _field(_flag, False)
     share_equal_plans: bool = _field(_flag, False)
+    #: Plan generators; all that are registered if None, or none if there are ``plans`` or
+    #: ``policies``.
     generators: tuple[str, ...] | None = _field(_names, None)
+    #: Plans beside those that are generated, by name: each a JSON object with the shape of the plan
+    #: under its kind, such as ``{"tree": [["a", "b"], "c"]}``. A pattern with other variables
+    #: refuses the plan.
     plans: tuple[tuple[str, str], ...] = _field(
         _table_of(_json_of(_plan, _A_PLAN), "plan", f"{{left-deep = {_A_PLAN}}}"), ()
     )
+    #: Adaptive runs beside those of plans, by name: each a JSON object with the built-in ``policy``
+    #: and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`.
+    #: Statistics of the whole stream are unknown to them.
     policies: tuple[tuple[str, str], ...] = _field(
         _table_of(_json_of(_check_policy, _A_POLICY), "policy", f"{{adaptive = {_A_POLICY}}}"), ()
     )
     batch_size: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     evaluators: tuple[str, ...] | None = _field(_names, None)
     orders_in_trees: bool = _field(_flag, True)
+    #: Also a mapping of evaluators to lists of options, or to a table of options in which a list
+    #: stands for one value after the other.
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
+    #: Of the workload, the sampled statistics and the plan generators.
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
     partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
     outputs: tuple[str, ...] = _field(_list_of(_one_of(OUTPUTS), '["count"]', least=1), ("count",))
+    #: Names and texts of user-defined patterns, without STRATEGY. With AGG if there are
+    #: ``methods``.
     user_patterns: tuple[tuple[str, str], ...] = _field(
         _table_of(_pattern, "pattern", '{rise = "PATTERN … WITHIN …"}'), ()
     )
@@ -450,7 +406,11 @@ class SweepConfig:
     most_rate: float | None = _field(_unless_none(_rate), None)
     predicates: str = _field(_one_of(PREDICATES), "n/2")
     selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
+    #: A time such as ``2 days``: patterns run on this much of the stream, from the first event of
+    #: their types on. Statistics are those of the whole stream. Empty for all of it.
     duration: str = _field(lambda value, name: time_text(value, name) if value else "", "")
+    #: Several workloads in one sweep, by name: each a JSON object with the fields of
+    #: :data:`OF_REGIMES` that differ in it. The column ``regime`` of the results has the name.
     regimes: tuple[tuple[str, str], ...] = _field(
         _table_of(
             _json_of(partial(check_keys, known=OF_REGIMES), _A_REGIME, sort_keys=True),
@@ -459,14 +419,23 @@ class SweepConfig:
         ),
         (),
     )
-    methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
+    #: ``methods``, ``planners``: built-in ones.
+    methods: tuple[str, ...] = _field(_list_of(_one_built_in(AGGREGATORS), '["a-seq"]'), ())
     sharing: tuple[str, ...] = _field(
-        _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
+        _list_of(_one_built_in(WORKLOAD_PLANNERS, NO_SHARING), '["none", "PRETREE"]', least=1),
+        (NO_SHARING,),
     )
+    #: Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
+    #: ``methods``.
     user_workloads: tuple[tuple[str, str], ...] = _field(
         _table_of(_workload, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}'), ()
     )
-    planners: tuple[str, ...] = _field(_list_of(_planner, '["CHASE"]'), ())
+    planners: tuple[str, ...] = _field(
+        _list_of(
+            _one_built_in(WORKLOAD_PLANNERS, fits=lambda its: its.shares == "matches"), '["CHASE"]'
+        ),
+        (),
+    )
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -607,7 +576,8 @@ class SweepConfig:
         for several, single in SEVERAL.items():
             if values[several]:
                 del values[single]
-        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
+        usual = {name for name in _LATER if getattr(self, name) == _default(self, name)}
+        return {name: value for name, value in values.items() if name not in usual}
 
     def folder_name(self, sweep: str) -> str:
         """The name of a sweep's folder of results, such as ``types-f964d09a``.
@@ -623,11 +593,8 @@ class SweepConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_dict`; missing fields have their defaults.
 
-        Raises
-        ------
-        ExperimentError
-            If a key is unknown (with the nearest known one), ``data`` is missing, or a value is
-            invalid.
+        An ExperimentError if a key is unknown (with the nearest known one), ``data`` is missing, or
+        a value is invalid.
         """
         check_keys(values, [each.name for each in fields(cls)])
         for several, single in SEVERAL.items():
@@ -658,23 +625,14 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
 
     A sweep resumes another one only if their identities are equal.
 
-    Parameters
-    ----------
-    generators : sequence of PlanGenerator
-        Those that ``config.generators`` names.
+    Its keys are those of :meth:`SweepConfig.to_dict`, with the name of the data in place of its path;
+    ``data_made_from``, the declaration of the data set (of other Parquet, its size), of several
+    streams by name; ``user_generators`` and, if there are any, ``user_evaluators``, a short hash of
+    each one's code by name; ``user_cost``, that of a user-defined cost model.
 
-    Returns
-    -------
-    dict
-        The keys of :meth:`SweepConfig.to_dict`, with the name of the data in place of its path;
-        ``data_made_from``, the declaration of the data set (of other Parquet, its size), of several streams by name; ``user_generators`` and, if there are any,
-        ``user_evaluators``, a short hash of each one's code by name; ``user_cost``, that of a
-        user-defined cost model.
+    ``generators``: those that ``config.generators`` names.
 
-    Raises
-    ------
-    DatasetError
-        If there is no data set, or an incomplete one.
+    A DatasetError if there is no data set, or an incomplete one.
     """
     evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
     cost = cost_from(config.cost)

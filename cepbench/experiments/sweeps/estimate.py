@@ -59,23 +59,15 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Expected CPU seconds of one sampled pattern on one stream.
-
-    Attributes
-    ----------
-    pattern_id : str
-    reading, planning : float
-        As measured, on all events.
-    running : float
-        All runs and the warm-up, extrapolated from a part of the events.
-    limited : int
-        Runs that reach the partial-match limit.
-    """
+    """Expected CPU seconds of one sampled pattern on one stream."""
 
     pattern_id: str
+    #: ``reading``, ``planning``: as measured, on all events.
     reading: float
     planning: float
+    #: All runs and the warm-up, extrapolated from a part of the events.
     running: float
+    #: Runs that reach the partial-match limit.
     limited: int
 
 
@@ -100,15 +92,9 @@ def choose_sample(
 ) -> list[Sampled]:
     """Draw a stratified sample of a workload.
 
-    Parameters
-    ----------
-    cardinalities : mapping of str to float
-        Expected events of each identifier per window.
+    Some are from each pattern set and size; weights add up to the number of patterns.
 
-    Returns
-    -------
-    list of Sampled
-        From each pattern set and size; weights add up to the number of patterns.
+    ``cardinalities``: expected events of each identifier per window.
     """
     strata: dict[tuple[str, str, int], list[PatternSpec]] = {}
     for spec in specs:
@@ -142,13 +128,13 @@ def time_pattern(
 
     Parameters
     ----------
-    stream : EventStream
+    stream
         All events of the pattern's types.
     statistics, grid
         See :func:`cepbench.experiments.sweeps.measure.measure_pattern`.
-    reading : float
+    reading
         Seconds that reading the stream took.
-    long_enough : float
+    long_enough
         Minimum seconds of a run; the part of the events is enlarged until it takes as long.
     """
     cells = replace(grid, repetitions=1).cells()
@@ -216,27 +202,23 @@ def estimate_table(
 ) -> pd.DataFrame:
     """Expected duration of a sweep, by pattern set and size and in all.
 
+    Its columns: ``pattern_set``, ``size``, ``patterns``, ``sampled``, ``core_seconds`` with ``low`` and
+    ``high`` (95 % bootstrap within strata: a few patterns make up most of the time, so the truth
+    lies above more often than below), ``running`` (share of the time that is evaluation),
+    ``longest`` (core seconds of the longest sampled pattern), ``limited`` (expected runs that reach
+    the partial-match limit) and ``hours`` on all cores. The last row but one, of pattern set
+    "statistics", is the measuring of statistics, the last one, "all", the sum.
+
     Parameters
     ----------
-    timings : sequence of Timing
+    timings
         At least one for each of these patterns; those of several streams are added up.
-    cores : int
+    cores
         That work at the same time.
-    measuring : float
+    measuring
         Core seconds that measuring the statistics of all patterns takes.
-    seed : int
+    seed
         Of the resampling.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``pattern_set``, ``size``, ``patterns``, ``sampled``, ``core_seconds`` with
-        ``low`` and ``high`` (95 % bootstrap within strata: a few patterns make up most of the
-        time, so the truth lies above more often than below), ``running`` (share of the time that
-        is evaluation), ``longest`` (core seconds of the longest sampled pattern), ``limited``
-        (expected runs that reach the partial-match limit) and ``hours`` on all cores. The last
-        row but one, of pattern set "statistics", is the measuring of statistics, the last one,
-        "all", the sum.
     """
     if not timings:
         raise ExperimentError("there are no sampled patterns to estimate a duration from")

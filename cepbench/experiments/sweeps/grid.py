@@ -25,89 +25,65 @@ POLICY_GENERATOR = "ZSTREAM"
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The cells of one pattern on one stream, and their common settings.
+    """The cells of one pattern on one stream, and their common settings."""
 
-    Parameters
-    ----------
-    generators : sequence of str or PlanGenerator
-        Names in :data:`cepbench.planning.planners.registry.PLAN_GENERATORS`, or generators themselves.
-    evaluators : sequence of str, optional
-        Each runs every plan of its kinds. By default every plan runs in the default evaluator of
-        its kind: order plans in the lazy NFA and tree plans in the tree, as
-        in [kolchinsky2018]_, section 6.2. An evaluator that runs without a plan, and no plans of
-        the generators, has cells of its own.
-    orders_in_trees : bool
-        Whether evaluators of trees run orders, too, as left-deep trees.
-    options : mapping of str to sequence of str
-        Evaluator -> options that it runs with in turn, each a JSON object. Other evaluators run
-        with their defaults.
-    strategies : sequence of str
-        Selection strategies, as the pattern language writes them.
-    windows : sequence of str
-        Windows that the pattern runs under, as texts after WITHIN; ``""`` is its own.
-    alphas : sequence of float
-        Weights of the latency in the cost of plans. Under AND, the event that is expected to
-        arrive last is the one that most matches on the beginning of the stream end with.
-    latency : bool
-        Whether every run is followed by another one that measures detection latency only: reading
-        the clock for every match would slow down a run that measures throughput.
-    share_equal_plans : bool
-        Whether equal plans of several generators run once in each repetition. The rows of the
-        others repeat the outcome, with the generator of the run in ``measured_with``. Ratios
-        between equal plans are then exactly 1.
-    seconds : float
-        Minimum time of each plan's runs together: after the repetitions, the plan with the least
-        time is run again until all plans have reached it. Runs stay interleaved, so that a drift
-        of the machine's speed affects all plans alike.
-    seed : int
-        Of the plan generators that draw at random.
-    time_selectivity : str
-        See :func:`cepbench.planning.planners.generate.plan`.
-    partial_match_limit : int
-        A run that stores more partial matches ends with status ``partial_match_limit``.
-    outputs : sequence of str
-        ``count``, ``matches`` or ``arrow``. Matches in Arrow are built batch by batch and dropped.
-    cost : str or CostModel
-        The cost that plans minimize, see :func:`cepbench.planning.planners.generate.plan`.
-    policies : mapping of str to mapping
-        Adaptive runs by name: ``policy``, ``generator``, ``cost``, ``threshold`` and ``gain`` as
-        :func:`cepbench.adapt` takes them.
-    batch_size : int
-        Events of a push, and of a round of adaptive runs; 0 for the whole stream, and rounds of the
-        default size.
-    methods : sequence of str
-        Aggregation methods, which run instead of plans.
-    sharing : sequence of str
-        How they share work between the queries of a workload: ``none``; names of workload planners,
-        of counts for ``a-seq``, of matches for methods that list them, which run as ``e-cube``.
-    planners : sequence of str
-        Planners of workloads that reuse matches, which run instead of plan generators, each in every
-        evaluator, by default the tree.
-    reuse_cost : str
-        The cost that their plans minimize, of :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
-    """
-
+    #: Names in :data:`cepbench.planning.planners.registry.PLAN_GENERATORS`, or generators
+    #: themselves.
     generators: Sequence[str | PlanGenerator]
+    #: Each runs every plan of its kinds. By default every plan runs in the default evaluator of its
+    #: kind: order plans in the lazy NFA and tree plans in the tree, as in [kolchinsky2018]_,
+    #: section 6.2. An evaluator that runs without a plan, and no plans of the generators, has cells
+    #: of its own.
     evaluators: Sequence[str] | None = None
+    #: Whether evaluators of trees run orders, too, as left-deep trees.
     orders_in_trees: bool = True
+    #: Evaluator -> options that it runs with in turn, each a JSON object. Other evaluators run with
+    #: their defaults.
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Selection strategies, as the pattern language writes them.
     strategies: Sequence[str] = ("any",)
+    #: Windows that the pattern runs under, as texts after WITHIN; ``""`` is its own.
     windows: Sequence[str] = ("",)
+    #: Weights of the latency in the cost of plans. Under AND, the event that is expected to arrive
+    #: last is the one that most matches on the beginning of the stream end with.
     alphas: Sequence[float] = (0.0,)
     repetitions: int = 3
+    #: Whether every run is followed by another one that measures detection latency only: reading
+    #: the clock for every match would slow down a run that measures throughput.
     latency: bool = False
+    #: Whether equal plans of several generators run once in each repetition. The rows of the others
+    #: repeat the outcome, with the generator of the run in ``measured_with``. Ratios between equal
+    #: plans are then exactly 1.
     share_equal_plans: bool = False
+    #: Minimum time of each plan's runs together: after the repetitions, the plan with the least
+    #: time is run again until all plans have reached it. Runs stay interleaved, so that a drift of
+    #: the machine's speed affects all plans alike.
     seconds: float = 0.0
+    #: Of the plan generators that draw at random.
     seed: int = 0
+    #: See :func:`cepbench.planning.planners.generate.plan`.
     time_selectivity: str = "adjacent"
+    #: A run that stores more partial matches ends with status ``partial_match_limit``.
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
+    #: ``count``, ``matches`` or ``arrow``. Matches in Arrow are built batch by batch and dropped.
     outputs: Sequence[str] = ("count",)
+    #: The cost that plans minimize, see :func:`cepbench.planning.planners.generate.plan`.
     cost: str | CostModel = "throughput"
+    #: Adaptive runs by name: ``policy``, ``generator``, ``cost``, ``threshold`` and ``gain`` as
+    #: :func:`cepbench.adapt` takes them.
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Events of a push, and of a round of adaptive runs; 0 for the whole stream, and rounds of the
+    #: default size.
     batch_size: int = 0
+    #: Aggregation methods, which run instead of plans.
     methods: Sequence[str] = ()
+    #: How they share work between the queries of a workload: ``none``; names of workload planners,
+    #: of counts for ``a-seq``, of matches for methods that list them, which run as ``e-cube``.
     sharing: Sequence[str] = (NO_SHARING,)
+    #: Planners of workloads that reuse matches, which run instead of plan generators, each in every
+    #: evaluator, by default the tree.
     planners: Sequence[str] = ()
+    #: The cost that their plans minimize, of :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
     reuse_cost: str = "calibrated"
 
     def cells(self) -> list[Cell]:
@@ -116,15 +92,9 @@ class Grid:
         Repetitions are the outer loop, and every repetition starts one run later, so that a drift
         of the machine's speed affects all generators alike and ratios are paired.
 
-        Raises
-        ------
-        PlanGeneratorError
-            If a generator is unknown.
-        ExperimentError
-            If a generator's plans fit none of the evaluators.
-        EvaluationError
-            If an evaluator or method is unknown, or an evaluator does not have an option or take
-            its value.
+        A PlanGeneratorError if a generator is unknown. An ExperimentError if a generator's plans
+        fit none of the evaluators. An EvaluationError if an evaluator or method is unknown, or an
+        evaluator does not have an option or take its value.
         """
         if self.repetitions < 1:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
@@ -169,10 +139,7 @@ class Grid:
     def aggregations(self) -> dict[str, tuple[str, str]]:
         """Name of each run of a method, in the place of a plan generator's → method and sharing.
 
-        Raises
-        ------
-        ExperimentError
-            If none of the methods shares as one of ``sharing`` says.
+        An ExperimentError if none of the methods shares as one of ``sharing`` says.
         """
         methods = [AGGREGATORS.find(name) for name in self.methods]
         reuses = {name: its.shares == "matches" for name, its in WORKLOAD_PLANNERS.items()}
@@ -197,10 +164,7 @@ class Grid:
     def checked_options(self) -> dict[str, Sequence[str]]:
         """The options by the names of evaluators.
 
-        Raises
-        ------
-        EvaluationError
-            If an evaluator is unknown, or does not have an option or take its value.
+        An EvaluationError if an evaluator is unknown, or does not have an option or take its value.
         """
         for name, several in self.options.items():
             for text in several:

@@ -14,6 +14,8 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
+import pandas as pd
+
 from cepbench.engines.adaptation.detector import BATCH_SIZE, AdaptiveDetector
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
@@ -38,18 +40,20 @@ from cepbench.experiments.sweeps.cells import (
     provenance,
 )
 from cepbench.experiments.sweeps.grid import POLICY_GENERATOR, Grid
-from cepbench.experiments.sweeps.profiler import expected_last
 from cepbench.experiments.sweeps.queries import reused
 from cepbench.experiments.sweeps.rotation import Agreement, longer, outcome_of
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.planning.costs.temporal import TemporalOrder
+from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.generate import plan as make_plan
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.statistics.output_profiler import OutputProfiler
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 
@@ -106,33 +110,28 @@ def measure_pattern(
     then the runs follow in the order of :meth:`cepbench.experiments.sweeps.grid.Grid.cells`, and more of them
     where the grid's ``seconds`` asks for it.
 
+    Yields rows with the columns of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`.
+
+    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
+    on a warm engine.
+
     Parameters
     ----------
-    statistics : Statistics or mapping of str to Statistics
+    statistics
         What the plans are made from; under several windows, by window. Those of a window that it
         lacks are measured on the stream.
-    columns : mapping of str to str
+    columns
         For the results rows: ``dataset`` and ``stream``, names of the data and within the sweep,
         and ``configuration``, everything that a run depends on as JSON.
-    finished : collection of Cell
+    finished
         Cells that need not be measured again.
-    beside : iterable of mapping
+    beside
         Rows of other generators that were measured before on the same pattern and stream; with
         ``share_equal_plans`` their runs count for equal plans.
-    first : callable, optional
+    first
         Instead of the untimed runs on the beginning: one run of each different plan. It compares what
         the run finds with what others have found, and returns the ``status`` and ``reason`` of all
         runs of a plan that failed. Without it digests of all runs are compared.
-
-    Yields
-    ------
-    dict
-        A row with the columns of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
-    on a warm engine.
     """
     done = set(finished)
     missing = [cell for cell in grid.cells() if cell not in done]
@@ -240,15 +239,9 @@ class _Alike:
 class Plans:
     """The plans that cells of one pattern need, or why there are none.
 
-    Parameters
-    ----------
-    spec, stream, statistics, grid
-        See :func:`measure_pattern`.
+    ``spec``, ``stream``, ``statistics``, ``grid``: see :func:`measure_pattern`.
 
-    Attributes
-    ----------
-    specs : dict of (str, str) to PatternSpec
-        Strategy and window -> the pattern under them.
+    ``specs``: strategy and window -> the pattern under them.
     """
 
     def __init__(
@@ -344,10 +337,8 @@ def timed_plan(
 
     Of a workload the refinements of its queries are part of planning.
 
-    Parameters
-    ----------
-    queries, statistics, planner, **options
-        As :func:`cepbench.plan` takes them, or of a workload :func:`cepbench.plan_workload`, with their errors.
+    ``queries``, ``statistics``, ``planner``, ``**options``: as :func:`cepbench.plan` takes them, or
+    of a workload :func:`cepbench.plan_workload`, with their errors.
     """
     if queries.by_query:
         make: Callable[[Any], Any] = partial(
@@ -520,3 +511,42 @@ def _run(
 def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
     """None for NaN, a metric that is not counted: JSON has no NaN."""
     return {name: v if v == v else None for name, v in measured.items()}
+
+
+#: Matches from which orders of arrival are compared, and the most events read for them.
+ENOUGH_MATCHES = 1_000
+MOST_EVENTS = 100_000
+
+_PROFILED_BATCH = 500
+
+
+def expected_last(
+    pattern: Pattern, stream: EventStream, statistics: Statistics
+) -> list[str | None]:
+    """The variable whose event completes most matches, for each branch of a pattern.
+
+    None if the pattern alone determines the last event. Without any match it is the last variable
+    in the pattern's text.
+
+    ``stream``: read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
+    ``statistics``: for the plans of these runs.
+
+    Source: [kolchinsky2018]_, section 5.1.
+    """
+    return [_last(branch, stream, statistics) for branch in pattern.branches()]
+
+
+def _last(branch: Pattern, stream: EventStream, statistics: Statistics) -> str | None:
+    possible = TemporalOrder(branch).latest()
+    if len(possible) == 1:
+        return None
+    profiler = OutputProfiler(branch)
+    (found_plan,) = plan(branch, statistics, "GREEDY").parts
+    detector = Detector(branch, found_plan)
+    for batch in stream[:MOST_EVENTS].batches(_PROFILED_BATCH):
+        found = detector.push(batch)
+        assert isinstance(found, pd.DataFrame)
+        profiler.add(found)
+        if profiler.matches_seen >= ENOUGH_MATCHES:
+            break
+    return str(profiler.last_variable) if profiler.matches_seen else possible[-1]

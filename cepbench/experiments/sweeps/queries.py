@@ -22,20 +22,13 @@ def reused(
 ) -> dict[str, Any]:
     """The metrics of a run by a plan, and a digest of the number of matches of each query.
 
-    Parameters
-    ----------
-    batch_size : int
-        Events of a push; 0 for the stream as a whole.
-    **how
-        Of :func:`cepbench.evaluate`.
+    They have ``steps``, a dict for each query in the order of computation: ``query``, ``source``,
+    ``results``, ``reused``, ``delta``, ``seconds`` and ``cost``; in batches instead
+    ``batch_seconds`` and ``batch_matches``, a number for each push and the last one for the end of
+    the stream.
 
-    Returns
-    -------
-    dict
-        With ``steps``, a dict for each query in the order of computation: ``query``, ``source``,
-        ``results``, ``reused``, ``delta``, ``seconds`` and ``cost``; in batches instead
-        ``batch_seconds`` and ``batch_matches``, a number for each push and the last one for the end of
-        the stream.
+    ``batch_size``: events of a push; 0 for the stream as a whole. ``**how``: of
+    :func:`cepbench.evaluate`.
     """
     if batch_size:
         found, counts = _in_batches(WorkloadDetector(workload, plan, **how), stream, batch_size)
@@ -71,16 +64,10 @@ def _in_batches(
 def query_rows(results: pd.DataFrame) -> pd.DataFrame:
     """The rows of a sweep with planners, one a query of each finished run on the whole stream.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
+    Its columns are those that say what was run, and ``query``, ``source`` (missing from scratch),
+    ``results``, ``reused``, ``delta``, ``seconds``, ``cost``, in the order of computation.
 
-    Returns
-    -------
-    DataFrame
-        The columns that say what was run, and ``query``, ``source`` (missing from scratch),
-        ``results``, ``reused``, ``delta``, ``seconds``, ``cost``, in the order of computation.
+    ``results``: as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     """
     identity = ["pattern_id", "generator", "evaluator", "options", "output", "stream", "window"]
     rows = [
@@ -95,16 +82,11 @@ def query_rows(results: pd.DataFrame) -> pd.DataFrame:
 def results_over_time(results: pd.DataFrame) -> pd.DataFrame:
     """How many matches each run in batches had found after how many seconds of work.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
+    A row for each push of each finished run: ``pattern_id``, ``generator``, ``evaluator``,
+    ``stream``, ``window``, ``repetition``, ``seconds`` and ``matches``, both from the first push
+    on.
 
-    Returns
-    -------
-    DataFrame
-        A row for each push of each finished run: ``pattern_id``, ``generator``, ``evaluator``,
-        ``stream``, ``window``, ``repetition``, ``seconds`` and ``matches``, both from the first push on.
+    ``results``: as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     """
     identity = ["pattern_id", "generator", "evaluator", "stream", "window", "repetition"]
     parts = []
@@ -112,10 +94,7 @@ def results_over_time(results: pd.DataFrame) -> pd.DataFrame:
         details = json.loads(row["details"] or "{}")
         if "batch_matches" in details:
             part = pd.DataFrame(
-                {
-                    "seconds": details["batch_seconds"],
-                    "matches": details["batch_matches"],
-                }
+                {"seconds": details["batch_seconds"], "matches": details["batch_matches"]}
             ).cumsum()
             parts.append(part.assign(**{name: row[name] for name in identity}))
     columns = [*identity, "seconds", "matches"]

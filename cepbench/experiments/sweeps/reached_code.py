@@ -17,25 +17,16 @@ _BEYOND_NAMES = {"__import__", "__name__", "eval", "exec", "globals"}
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement at the top level of a file.
+    """A statement at the top level of a file."""
 
-    Attributes
-    ----------
-    first, last : int
-        Its lines, from 1.
-    text : str
-    mentioned : frozenset of str
-        Names that it reads or binds in the module, also within functions.
-    bound : frozenset of str
-    kind : type
-        Of its node in the syntax tree.
-    """
-
+    #: ``first``, ``last``: its lines, from 1.
     first: int
     last: int
     text: str
+    #: Names that it reads or binds in the module, also within functions.
     mentioned: frozenset[str]
     bound: frozenset[str]
+    #: Of its node in the syntax tree.
     kind: type[ast.stmt]
 
 
@@ -46,12 +37,7 @@ def reached_code(text: str, line: int) -> str:
     stands for, and whatever these reach. Where names do not tell, all of the file is returned. What a
     function finds by a registered name, or imports from other files, is not reached.
 
-    Parameters
-    ----------
-    text : str
-        Of the file.
-    line : int
-        A line of the statement, from 1.
+    ``text``: of the file. ``line``: a line of the statement, from 1.
     """
     try:
         statements = list(_statements(text))

@@ -17,12 +17,8 @@ def restrictions(
 ) -> list[str]:
     """Restrictions of a sweep's workload, a sentence each.
 
-    Parameters
-    ----------
-    user_defined : sequence of str
-        User-defined plan generators that were measured beside those of the configuration.
-    draws : mapping of str to mapping of str to int
-        See :func:`cepbench.experiments.sweeps.workload.count_draws`.
+    ``user_defined``: user-defined plan generators that were measured beside those of the
+    configuration. ``draws``: see :func:`cepbench.experiments.sweeps.workload.count_draws`.
     """
     found = []
     for regime, part in config.workloads.items():

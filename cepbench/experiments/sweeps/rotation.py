@@ -19,12 +19,8 @@ def outcome_of(
 ) -> dict[str, Any]:
     """The columns ``status`` and ``reason`` of a run, or of planning, that raised an error.
 
-    Parameters
-    ----------
-    *refusals : type
-        Errors that are refusals.
-    named : bool, optional
-        Whether the reason begins with the type of the error; by default that of an ``error`` only.
+    ``*refusals``: errors that are refusals. ``named``: whether the reason begins with the type of
+    the error; by default that of an ``error`` only.
     """
     is_limit = isinstance(error, PartialMatchLimitError)
     status = REFUSED if isinstance(error, refusals) else LIMIT if is_limit else ERROR

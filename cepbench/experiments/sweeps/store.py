@@ -69,20 +69,11 @@ class Journal(ExitStack):
     Opening waits until no other process has the journal open: a task of a killed sweep may live
     on for a moment. It then truncates a last line that a killed process left unfinished.
 
-    Parameters
-    ----------
-    path : path
-        The file, created if it does not exist. Its folder must exist.
+    ``path``: the file, created if it does not exist. Its folder must exist.
 
-    Attributes
-    ----------
-    finished : set of Cell
-        Cells whose rows are in the file.
+    ``finished``: cells whose rows are in the file.
 
-    Raises
-    ------
-    ExperimentError
-        If a line other than the last one is damaged.
+    An ExperimentError if a line other than the last one is damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -106,10 +97,7 @@ class Journal(ExitStack):
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row; synchronized with the disk when the last time is a second ago, or on closing.
 
-        Raises
-        ------
-        ExperimentError
-            If the journal already has a row of this cell.
+        An ExperimentError if the journal already has a row of this cell.
         """
         cell = cell_of(row)
         if cell in self.finished:
@@ -129,18 +117,11 @@ class Journal(ExitStack):
 class ResultsStore(ExitStack):
     """The folder of one sweep, locked until it is closed.
 
-    Parameters
-    ----------
-    path : path
-        The folder; created if it does not exist.
-    configuration : mapping
-        Everything that decides what is measured; must be JSON.
+    ``path``: the folder; created if it does not exist. ``configuration``: everything that decides
+    what is measured; must be JSON.
 
-    Raises
-    ------
-    ExperimentError
-        If another process runs a sweep in the folder, or the folder belongs to a sweep with
-        another configuration.
+    An ExperimentError if another process runs a sweep in the folder, or the folder belongs to a
+    sweep with another configuration.
     """
 
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
@@ -209,12 +190,8 @@ def read_draws(folder: str | Path) -> dict[str, Any]:
 def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:
     """How many rows are finished, for showing progress; 0 for a folder without any.
 
-    Parameters
-    ----------
-    path : path
-        The folder of the sweep.
-    known : dict, optional
-        Sizes and rows of journals, updated; passed again, only journals that have grown are read.
+    ``path``: the folder of the sweep. ``known``: sizes and rows of journals, updated; passed again,
+    only journals that have grown are read.
     """
     known = {} if known is None else known
     for journal in (user_path(path) / _JOURNALS).glob("*.jsonl"):
@@ -227,21 +204,13 @@ def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None
 def read_results(path: str | Path) -> pd.DataFrame:
     """All finished rows of a sweep, whether it is complete, running or was killed.
 
-    Parameters
-    ----------
-    path : path
-        The folder of the sweep, or a results table in Parquet that was kept from one.
+    The columns are those of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`; ordered by pattern, then
+    as measured.
 
-    Returns
-    -------
-    DataFrame
-        Columns as in :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`; ordered by pattern, then
-        as measured.
+    ``path``: the folder of the sweep, or a results table in Parquet that was kept from one.
 
-    Raises
-    ------
-    ExperimentError
-        If the folder holds no sweep, a journal is damaged, or a file is no results table.
+    An ExperimentError if the folder holds no sweep, a journal is damaged, or a file is no results
+    table.
     """
     folder = user_path(path)
     if folder.is_file():
@@ -256,17 +225,9 @@ def read_results(path: str | Path) -> pd.DataFrame:
 def user_folder(sweep: str | Path, name: str) -> Path:
     """The folder of a user-defined generator's rows; edited code has another folder.
 
-    Parameters
-    ----------
-    sweep : path
-        Folder of the sweep.
-    name : str
-        Of the generator.
+    ``sweep``: folder of the sweep. ``name``: of the generator.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If there is no such generator.
+    A PlanGeneratorError if there is no such generator.
     """
     generator = find_generator(name)
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", generator.name)
@@ -276,12 +237,8 @@ def user_folder(sweep: str | Path, name: str) -> Path:
 def is_finished(sweep: str | Path, user_defined: Sequence[str] | None = None) -> bool:
     """Whether the sweep and its user-defined generators are completely measured.
 
-    Parameters
-    ----------
-    sweep : path
-        Folder of the sweep.
-    user_defined : sequence of str, optional
-        Names of user-defined generators; all that are registered by default.
+    ``sweep``: folder of the sweep. ``user_defined``: names of user-defined generators; all that are
+    registered by default.
     """
     return all((folder / COMPLETE).exists() for folder in _folders(sweep, user_defined))
 
@@ -291,20 +248,11 @@ def read_with_user_parts(
 ) -> pd.DataFrame:
     """All finished rows of a sweep and of user-defined generators beside it, pattern by pattern.
 
-    Parameters
-    ----------
-    sweep, user_defined
-        See :func:`is_finished`.
+    See :func:`read_results`.
 
-    Returns
-    -------
-    DataFrame
-        See :func:`read_results`.
+    ``sweep``, ``user_defined``: see :func:`is_finished`.
 
-    Raises
-    ------
-    ExperimentError
-        If one of the folders holds no sweep.
+    An ExperimentError if one of the folders holds no sweep.
     """
     tables = [read_results(folder) for folder in _folders(sweep, user_defined)]
     if len(tables) == 1:
@@ -321,10 +269,7 @@ def _folders(sweep: str | Path, user_defined: Sequence[str] | None) -> list[Path
 def read_table(path: Path) -> pa.Table:
     """Read a results table from Parquet, written by any version of cepbench.
 
-    Raises
-    ------
-    ExperimentError
-        If it is no Parquet, or lacks columns that every version has written.
+    An ExperimentError if it is no Parquet, or lacks columns that every version has written.
     """
     try:
         table = pq.read_table(path)

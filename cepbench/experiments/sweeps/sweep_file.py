@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepbench.arguments import choice
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
@@ -26,15 +29,19 @@ from cepbench.experiments.sweeps.configuration import (
     time_text,
 )
 from cepbench.experiments.sweeps.grid import Grid
-from cepbench.experiments.sweeps.names_of_data import check_names, names_of
+from cepbench.experiments.sweeps.workload import USER, WORKLOAD, user_specs
 from cepbench.files import user_path
+from cepbench.patterns.times import read_columns
 from cepbench.planning.costs.models import cost_from
 from cepbench.planning.planners.registry import default_generators, find_generator
+from cepbench.streams.dataset_folder import read_declaration, type_column
 from cepbench.streams.datasets.catalogue import folders
 from cepbench.streams.datasets.library import read_library
 from cepbench.streams.datasets.opening import open_dataset
 from cepbench.streams.generated import GENERATED, parameters_of, stream_of
 from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import open_parquet
 from cepbench.streams.synthetic import GeneratedStream
 
 #: Study -> folder of its sweep files. Those of the package are found by their path, so that reading
@@ -69,38 +76,26 @@ _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep file, read in one of its profiles.
+    """A sweep file, read in one of its profiles."""
 
-    Attributes
-    ----------
-    name : str
-        The stem of the file; results lie in a folder of this name.
-    path : Path
-        Of the file.
-    title, description : str
-    profile : str or None
-        None for a file without profiles.
-    profiles : tuple of str
-        All that the file has.
-    data : mapping of str to (str or mapping)
-        By the names of the streams, ``""`` for a single one: path or name of a data set, or the
-        parameters of a generated stream and its ``kind``, one of
-        :data:`cepbench.streams.generated.GENERATED`, by default ``nasdaq-style``; its seed is by
-        default that of the sweep.
-    values : mapping of str to object
-        The other fields of :class:`SweepConfig`, by their names there.
-    tables : mapping of str to (tuple of str or None)
-        The table that a key is in, by default none; None for a key that is not the file's.
-    """
-
+    #: The stem of the file; results lie in a folder of this name.
     name: str
+    #: Of the file.
     path: Path
     title: str
     description: str
+    #: None for a file without profiles.
     profile: str | None
+    #: All that the file has.
     profiles: tuple[str, ...]
+    #: By the names of the streams, ``""`` for a single one: path or name of a data set, or the
+    #: parameters of a generated stream and its ``kind``, one of
+    #: :data:`cepbench.streams.generated.GENERATED`, by default ``nasdaq-style``; its seed is by
+    #: default that of the sweep.
     data: Mapping[str, str | Mapping[str, Any]]
+    #: The other fields of :class:`SweepConfig`, by their names there.
     values: Mapping[str, Any]
+    #: The table that a key is in, by default none; None for a key that is not the file's.
     tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @property
@@ -134,10 +129,7 @@ class Sweep:
     def cells(self) -> list[Cell]:
         """The cells of each pattern on each stream; see :class:`cepbench.experiments.sweeps.grid.Grid`.
 
-        Raises
-        ------
-        ExperimentError
-            If a plan generator or evaluator is unknown, or a plan fits no evaluator.
+        An ExperimentError if a plan generator or evaluator is unknown, or a plan fits no evaluator.
         """
         try:
             return self._grid().cells()
@@ -151,17 +143,11 @@ class Sweep:
     def check(self, root: str | Path) -> None:
         """Check everything that the file names: nothing is generated, and no Spark started.
 
-        Parameters
-        ----------
-        root : path
-            Folder of generated streams.
+        ``root``: folder of generated streams.
 
-        Raises
-        ------
-        ExperimentError
-            With file, line and key, if a plan generator, evaluator, option, cost or data set is unknown,
-            a plan fits no evaluator, nothing is to be run, or the data has no type or attribute that a
-            pattern names.
+        An ExperimentError with file, line and key, if a plan generator, evaluator, option, cost or
+        data set is unknown, a plan fits no evaluator, nothing is to be run, or the data has no type
+        or attribute that a pattern names.
         """
         config, grid = self.config(""), self._grid()
         with self._located():
@@ -282,29 +268,23 @@ def _generated(stream: Mapping[str, Any], seed: int) -> GeneratedStream:
 
 
 def read_sweep(
-    source: str | Path,
-    *,
-    profile: str | None = None,
-    changes: Mapping[str, Any] | None = None,
+    source: str | Path, *, profile: str | None = None, changes: Mapping[str, Any] | None = None
 ) -> Sweep:
     """Read a sweep from a file, or a study's sweep by its name.
 
+    An ExperimentError with file, line and key: if there is no such file, it is not TOML, a key is
+    unknown (with the nearest known one) or a value is invalid; for a pattern with its name and the
+    place in its text.
+
     Parameters
     ----------
-    source : path or str
+    source
         A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
-    profile : str, optional
+    profile
         A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
-    changes : mapping, optional
+    changes
         Keys of :data:`KEYS` with values that replace those of file, profile and regimes.
-
-    Raises
-    ------
-    ExperimentError
-        With file, line and key: if there is no such file, it is not TOML, a key is unknown (with
-        the nearest known one) or a value is invalid; for a pattern with its name and the place in
-        its text.
 
     Examples
     --------
@@ -387,10 +367,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 def find_sweep(source: str | Path) -> Path:
     """The file of a sweep, from its path or the name of a study's sweep.
 
-    Raises
-    ------
-    ExperimentError
-        If there is none, or several studies have one of that name.
+    An ExperimentError if there is none, or several studies have one of that name.
     """
     path = user_path(source)
     if path.is_file():
@@ -424,10 +401,7 @@ def named_sweeps() -> dict[str, Path]:
 def change_of(text: str) -> tuple[str, Any]:
     """A key and its value from ``KEY=VALUE``, the value as a sweep file writes it.
 
-    Raises
-    ------
-    ExperimentError
-        If it is not of that form.
+    An ExperimentError if it is not of that form.
     """
     key, sign, value = text.partition("=")
     try:
@@ -562,21 +536,12 @@ def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
 def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
     """The path of each stream of a sweep; a stream to be generated need not exist yet.
 
-    Parameters
-    ----------
-    root : path
-        Folder for generated streams, which all sweeps share.
+    Parquet by the stream's name, ``""`` for a single one. Relative paths in a sweep file are
+    relative to the working directory or, if there is no such path, to the file's folder.
 
-    Returns
-    -------
-    dict of str to Path
-        Parquet by the stream's name, ``""`` for a single one. Relative paths in a sweep file are
-        relative to the working directory or, if there is no such path, to the file's folder.
+    ``root``: folder for generated streams, which all sweeps share.
 
-    Raises
-    ------
-    DatasetError
-        If there is no such data set or path, it cannot be made, or it is not Parquet.
+    A DatasetError if there is no such data set or path, it cannot be made, or it is not Parquet.
     """
     return {name: _path_of(sweep, name, root) for name in sweep.data}
 
@@ -608,3 +573,90 @@ def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path
     Equal configurations share and resume a folder; the location of the data is not part of it.
     """
     return user_path(root) / "sweeps" / config.folder_name(experiment)
+
+
+#: Parameters of generated streams that decide how many events there are, but not of what types; and
+#: values for which there are few.
+_FEW = {"events": 1_000, "days": 1}
+
+#: Events whose types are not read for this.
+_MANY = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names in events."""
+
+    #: Types and the concepts above them; None if too many events would have to be read.
+    types: frozenset[str] | None
+    #: Attributes, and the columns of time and type.
+    columns: tuple[str, ...]
+
+
+def names_of(path: Path, stream: GeneratedStream | None) -> Names:
+    """The names in data at a path, or in a stream that will be generated there.
+
+    A DatasetError if the data cannot be read.
+    """
+    if stream is not None and not path.exists():
+        few = {each.name for each in fields(cast(Any, stream))} & _FEW.keys()
+        few_events = replace(cast(Any, stream), **{name: _FEW[name] for name in few})
+        table = few_events.table(*next(iter(few_events.files().values())))
+        column = table[type_column(stream.kind)].combine_chunks()
+        return _names_in(column.dictionary.to_pylist(), table.schema)
+    declaration = read_declaration(path)
+    try:
+        events = open_parquet(path)
+        if declaration is not None:
+            types = [name for name, count in declaration.counts.items() if count]
+            return _names_in(types, events.schema)
+        column = type_column("")
+        if column not in events.schema.names or events.count_rows() > _MANY:
+            return _names_in(None, events.schema)
+        found = pc.unique(events.to_table(columns=[column])[column])
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
+    return _names_in([str(name) for name in found.to_pylist()], events.schema)
+
+
+def _names_in(types: Iterable[str] | None, schema: pa.Schema) -> Names:
+    hierarchy = hierarchy_of_schema(schema)
+    concepts = hierarchy.names if hierarchy else ()
+    return Names(None if types is None else frozenset([*types, *concepts]), tuple(schema.names))
+
+
+def check_names(config: SweepConfig, names: Iterable[Names]) -> None:
+    """Check that the data of every stream has the types and attributes that patterns name.
+
+    An ExperimentError with the key and the nearest name.
+    """
+    for each in names:
+        drawn = [part for part in config.workloads.values() if part.pattern_sets]
+        if drawn:
+            with at_key("attribute"):
+                _check_attributes([config.attribute], each, "patterns that are drawn")
+        largest = max((size for part in drawn for size in part.sizes), default=0)
+        if each.types is not None and largest > len(each.types):
+            raise ExperimentError(
+                f"pattern size {largest}: the data has only {len(each.types)} types", ("sizes",)
+            )
+        for key, what, of, texts in (
+            ("user_patterns", "pattern", USER, config.user_patterns),
+            ("user_workloads", "workload", WORKLOAD, config.user_workloads),
+        ):
+            for name, text in texts:
+                with at_key(key), at_key(name):
+                    (spec,) = user_specs([(name, text)], each.types, config.seed, of)
+                    for pattern in spec.patterns:
+                        _check_attributes(
+                            read_columns(pattern.attributes), each, f"{what} {name!r}"
+                        )
+
+
+def _check_attributes(wanted: Iterable[str], names: Names, what: str) -> None:
+    for name in wanted:
+        if name not in names.columns:
+            raise ExperimentError(
+                f"{what}: the data has no attribute {name!r}; there are "
+                f"{', '.join(names.columns)}{did_you_mean(name, names.columns)}"
+            )

@@ -48,17 +48,11 @@ def measured(
 ) -> pd.DataFrame:
     """Steps of random workloads.
 
-    Parameters
-    ----------
-    events : int
-        Of the shortest streams; others are three and nine times as long.
+    A row a step: the kinds of :class:`cepbench.planning.costs.reuse_calibrated.Work` over the
+    stream, as expected of statistics, ``nanoseconds`` (the least of all repetitions), ``method``
+    and ``evaluator``.
 
-    Returns
-    -------
-    DataFrame
-        One row a step: the kinds of :class:`cepbench.planning.costs.reuse_calibrated.Work` over the stream, as
-        expected of statistics, ``nanoseconds`` (the least of all repetitions), ``method`` and
-        ``evaluator``.
+    ``events``: of the shortest streams; others are three and nine times as long.
     """
     warm_up()
     rows = []

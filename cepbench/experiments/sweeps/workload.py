@@ -50,34 +50,23 @@ def _parsed(text: str) -> Pattern:
 
 @dataclass(frozen=True, slots=True)
 class PatternSpec:
-    """One pattern of a sweep, or a workload of several that run together.
+    """One pattern of a sweep, or a workload of several that run together."""
 
-    Attributes
-    ----------
-    pattern_id : str
-        ``<set>-<size>-<number>``; unique within a workload and usable as a file name.
-    pattern_set : str
-        A key of :data:`PATTERN_SETS`, :data:`USER` or :data:`WORKLOAD`.
-    size : int
-        Number of participating events; under OR, of each branch; of a workload, of its largest
-        query.
-    text : str
-        The pattern in the pattern language; of a workload a line for each query.
-    seed : int
-        Seed of the workload that it was drawn for.
-    regime : str
-        Name of the regime of a sweep that it was drawn for; empty if there are none.
-    out_of_bounds, contradictory : int
-        Draws rejected before this one: identifiers beyond a bound, predicates that contradict
-        each other.
-    """
-
+    #: ``<set>-<size>-<number>``; unique within a workload and usable as a file name.
     pattern_id: str
+    #: A key of :data:`PATTERN_SETS`, :data:`USER` or :data:`WORKLOAD`.
     pattern_set: str
+    #: Number of participating events; under OR, of each branch; of a workload, of its largest
+    #: query.
     size: int
+    #: The pattern in the pattern language; of a workload a line for each query.
     text: str
+    #: Seed of the workload that it was drawn for.
     seed: int
+    #: Name of the regime of a sweep that it was drawn for; empty if there are none.
     regime: str = ""
+    #: ``out_of_bounds``, ``contradictory``: draws rejected before this one: identifiers beyond a
+    #: bound, predicates that contradict each other.
     out_of_bounds: int = 0
     contradictory: int = 0
 
@@ -131,52 +120,36 @@ class GivenSpec(PatternSpec):
 
 @dataclass(slots=True)
 class Draw:
-    """What one pattern is drawn from, and how often it was drawn again.
-
-    Attributes
-    ----------
-    identifiers : tuple of str
-    cardinalities : ndarray of float, shape (identifiers,)
-        Expected events of each identifier in one window.
-    size : int
-    rng : numpy.random.Generator
-        Of this one pattern.
-    window : str
-        The text after WITHIN.
-    attribute : str
-        What predicates compare.
-    max_partial_matches : float, optional
-        Bound on the expected partial matches in any state of any plan, per window. A negated
-        item is in none of them, one under KL counts with 2^(rW) sets.
-    max_kleene_events : float
-        Bound on the expected events per window of the identifier under KL.
-    least_rate, most_rate : float, optional
-        Minimum and maximum expected events per window of an identifier that is not under KL.
-    predicates : str
-        One of :data:`PREDICATES`: how many predicates a pattern has.
-    selectivities : tuple of float, optional
-        Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
-        0.002 to 0.88). By default predicates compare the attribute as it is.
-    quantiles : mapping of str to ndarray of float
-        Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
-        ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
-    out_of_bounds : int
-        Identifiers rejected so far.
-    """
+    """What one pattern is drawn from, and how often it was drawn again."""
 
     identifiers: tuple[str, ...]
+    #: Shape (identifiers,); expected events of each identifier in one window.
     cardinalities: np.ndarray
     size: int
+    #: Of this one pattern.
     rng: np.random.Generator
+    #: The text after WITHIN.
     window: str = "20 minutes"
+    #: What predicates compare.
     attribute: str = "difference"
+    #: Bound on the expected partial matches in any state of any plan, per window. A negated item is
+    #: in none of them, one under KL counts with 2^(rW) sets.
     max_partial_matches: float | None = None
+    #: Bound on the expected events per window of the identifier under KL.
     max_kleene_events: float = MAX_KLEENE_EVENTS
+    #: ``least_rate``, ``most_rate``: minimum and maximum expected events per window of an
+    #: identifier that is not under KL.
     least_rate: float | None = None
     most_rate: float | None = None
+    #: One of :data:`PREDICATES`: how many predicates a pattern has.
     predicates: str = "n/2"
+    #: Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
+    #: 0.002 to 0.88). By default predicates compare the attribute as it is.
     selectivities: tuple[float, float] | None = None
+    #: Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
+    #: ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
     quantiles: Mapping[str, np.ndarray] = field(default_factory=dict)
+    #: Identifiers rejected so far.
     out_of_bounds: int = 0
 
     @property
@@ -251,31 +224,26 @@ def draw_workload(
     contradict each other, as ``a < b``, ``b < c`` and ``a > c`` do, is drawn again. Every pattern
     states how many draws were rejected before it.
 
+    An ExperimentError if a set is unknown, there are fewer identifiers than a size, or the bounds
+    leave too few.
+
+    Source: [kolchinsky2018]_, section 6.2.
+
     Parameters
     ----------
-    cardinalities : mapping of str to float
+    cardinalities
         Expected events of each identifier in one window. Drawing does not depend on its order.
-    pattern_sets : sequence of str
+    pattern_sets
         Keys of :data:`PATTERN_SETS`.
-    sizes : sequence of int
-    patterns : int
+    patterns
         How many of each size in each set (the paper: 100).
-    least_rate : float or mapping of str to float, optional
+    least_rate
         As of :class:`Draw`; or one for each pattern set, by name.
-    regime : str
+    regime
         Name of the regime, which the patterns' names begin with.
     **options
         Of :class:`Draw`: ``window``, ``attribute``, ``max_partial_matches``, ``max_kleene_events``,
         ``most_rate``, ``predicates``, ``selectivities`` and ``quantiles``.
-
-    Raises
-    ------
-    ExperimentError
-        If a set is unknown, there are fewer identifiers than a size, or the bounds leave too few.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, section 6.2.
     """
     for name in pattern_sets:
         choice(name, "each of pattern_sets", PATTERN_SETS, ExperimentError)
@@ -330,21 +298,18 @@ def user_specs(
 ) -> list[PatternSpec]:
     """User-defined patterns or workloads; their size is that of their largest branch.
 
+    An ExperimentError if a pattern asks for a type that the data has no events of.
+
     Parameters
     ----------
-    texts : sequence of (str, str)
+    texts
         Names and texts.
-    known_types : collection of str or None
+    known_types
         Event types that the data has events of; None if they are not known yet.
-    seed : int
+    seed
         Of the sweep.
-    pattern_set : str
+    pattern_set
         :data:`USER`, or :data:`WORKLOAD` for workloads.
-
-    Raises
-    ------
-    ExperimentError
-        If a pattern asks for a type that the data has no events of.
     """
     specs = []
     for name, text in texts:
@@ -370,19 +335,9 @@ def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndar
     factorial of their number if their events must come in one order. Predicates are left out, so
     this bounds every plan from above. The worst subset of k variables is the k most frequent.
 
-    Parameters
-    ----------
-    cardinalities : ndarray of float, shape (..., variables)
-        Expected events in one window.
-    ordered : bool
-        Whether the variables form a sequence.
+    ``cardinalities``: shape (..., variables), expected events in one window. ``ordered``: whether
+    the variables form a sequence.
 
-    Returns
-    -------
-    ndarray of float, shape (...)
-
-    Notes
-    -----
     Source: the intermediate results of [kolchinsky2018]_, section 3.1, with all selectivities 1
     (the exact 1/k! for time).
     """
@@ -408,11 +363,7 @@ def _text(draw: Draw, structure: str, conditions: Sequence[str]) -> str:
 
 
 def _branch(
-    draw: Draw,
-    operator: str,
-    names: Sequence[str],
-    wrapper: str = "",
-    place: int | None = None,
+    draw: Draw, operator: str, names: Sequence[str], wrapper: str = "", place: int | None = None
 ) -> tuple[str, list[str]]:
     """Items for these variables, as text, and predicates over random pairs of them."""
     chosen = _identifiers_within_bounds(draw, operator == "SEQ", wrapper, place)

@@ -402,7 +402,7 @@ def last_variable(
             "--alpha weighs latency, which depends on the variable whose event comes last, and the "
             "pattern does not determine it; give --last, or --data to determine it there"
         )
-    from cepbench.experiments.sweeps.profiler import expected_last
+    from cepbench.experiments.sweeps.measure import expected_last
 
     with progress("finding which event comes last"):
         return expected_last(pattern, stream, statistics)

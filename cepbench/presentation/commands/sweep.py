@@ -106,7 +106,7 @@ class SweepInputs:
 
     def prepare(self, sweeps: list[Sweep]) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
         """A Spark session, and the sweeps with their configurations on existing data."""
-        from cepbench.experiments.sweeps.on_spark.data import sweep_data
+        from cepbench.experiments.sweeps.on_spark.job import sweep_data
         from cepbench.spark.session import spark_session
 
         # Before Spark starts: a stream that cannot be generated is an error at once.
@@ -352,7 +352,7 @@ def _estimate_all(
 ) -> list[pd.DataFrame]:
     """Write the estimate of every sweep, and the total."""
     from cepbench.experiments.sweeps.estimate import describe_estimate
-    from cepbench.experiments.sweeps.on_spark.estimate import estimate_sweep
+    from cepbench.experiments.sweeps.on_spark.job import estimate_sweep
     from cepbench.experiments.sweeps.restrictions import restrictions
     from cepbench.experiments.sweeps.sweep_file import sweep_folder
 

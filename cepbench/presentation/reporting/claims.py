@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -35,9 +35,9 @@ FORMS = ("percent", PARTIAL_MATCHES)
 #: the rest.
 _TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
 _SIDES = ("over", "under", "than")
-_OPTIONS = (
-    "pattern_sets", "sizes", "needed_sizes", "alphas", "with_matches", "fixed_sets", "apart", "across", "take",
-)  # fmt: skip
+_OPTIONS = tuple(
+    each.name for each in fields(ClaimCheck) if each.name not in ("kind", "metric", *_SIDES)
+)
 _OTHERS = ("expected", *_BESIDE, "reason", "superseded")
 #: Ends of an expected range.
 _ENDS = ("from", "to")
@@ -95,37 +95,25 @@ class ClaimTest:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An entry of the ledger.
+    """An entry of the ledger."""
 
-    Attributes
-    ----------
-    id : str
-        Unique.
-    figure, section : str
-        Of the claim's paper; a name instead, where the experiment is ours.
-    statement : str
-        What is claimed, in our own words.
-    results : str
-        The study's notebook whose results are read.
-    tests : tuple of ClaimTest
-        The first is on partial matches where the claim has one, the last on what the claim is about;
-        between them may be one on the time, the inverse of throughput on a common stream.
-    reason : Reason or None
-        Why it comes out as it does, where that is not "holds" and known.
-    superseded : bool
-        Whether a result outside of the expected range makes the claim obsolete.
-    headline : str
-        What was measured in a few words, for the front page; empty if the claim is not on it.
-    """
-
+    #: Unique.
     id: str
+    #: ``figure``, ``section``: of the claim's paper; a name instead, where the experiment is ours.
     figure: str
     section: str
+    #: What is claimed, in our own words.
     statement: str
+    #: The study's notebook whose results are read.
     results: str
+    #: The first is on partial matches where the claim has one, the last on what the claim is about;
+    #: between them may be one on the time, the inverse of throughput on a common stream.
     tests: tuple[ClaimTest, ...]
+    #: Why it comes out as it does, where that is not "holds" and known.
     reason: Reason | None = None
+    #: Whether a result outside of the expected range makes the claim obsolete.
     superseded: bool = False
+    #: What was measured in a few words, for the front page; empty if the claim is not on it.
     headline: str = ""
 
     @property
@@ -167,11 +155,8 @@ def claims_by_id(papers: Iterable[str]) -> dict[tuple[str, str], Claim]:
 def ledger_file(study: Study) -> LedgerFile:
     """Read a study's ledger.
 
-    Raises
-    ------
-    ReportError
-        If an entry lacks a key, has an unknown one, or cannot fail, two have the same id, or a
-        headline or a placeholder names no entry.
+    A ReportError if an entry lacks a key, has an unknown one, or cannot fail, two have the same id,
+    or a headline or a placeholder names no entry.
     """
     data = tomllib.loads(study.ledger.read_text(encoding="utf-8"))
     groups = data.get("groups", {})

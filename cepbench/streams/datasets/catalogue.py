@@ -82,16 +82,10 @@ def undeclared(entry: Entry) -> Iterator[Path]:
 def list_datasets() -> pd.DataFrame:
     """Every data set in every size, one per row.
 
-    Returns
-    -------
-    DataFrame
-        Index ``data set``, the argument of ``open_dataset``; columns ``events`` (missing if
-        unknown), ``megabytes`` on disk, ``at hand`` (``here``, or how to get it), ``about``.
+    The index is ``data set``, the argument of ``open_dataset``; columns ``events`` (missing if unknown),
+    ``megabytes`` on disk, ``at hand`` (``here``, or how to get it), ``about``.
 
-    Raises
-    ------
-    DatasetError
-        If a declaration cannot be read.
+    A DatasetError if a declaration cannot be read.
     """
     import pandas as pd
 

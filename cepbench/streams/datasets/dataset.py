@@ -100,10 +100,6 @@ class Dataset:
             Whether to determine the positions of the events in the whole data set
             (``EventStream.positions``), which reads the times of all events.
 
-        Returns
-        -------
-        EventStream
-
         Raises
         ------
         DatasetError

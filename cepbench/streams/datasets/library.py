@@ -65,10 +65,7 @@ class PatternLibrary(Mapping[str, Pattern]):
     def entry(self, name: str) -> PatternEntry:
         """A pattern with its text and notes.
 
-        Raises
-        ------
-        DatasetError
-            If the name is unknown; the nearest one is suggested.
+        A DatasetError if the name is unknown; the nearest one is suggested.
         """
         if name not in self._entries:
             raise DatasetError(

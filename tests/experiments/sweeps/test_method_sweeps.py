@@ -30,8 +30,7 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.estimate import expected_log_work, time_pattern
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
-from cepbench.experiments.sweeps.on_spark.data import sweep_data
-from cepbench.experiments.sweeps.on_spark.job import own_stream, run_sweep, workload_of
+from cepbench.experiments.sweeps.on_spark.job import own_stream, run_sweep, sweep_data, workload_of
 from cepbench.experiments.sweeps.restrictions import restrictions
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.experiments.sweeps.workload import WORKLOAD, user_specs

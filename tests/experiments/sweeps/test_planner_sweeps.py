@@ -16,8 +16,7 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.estimate import time_pattern
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
-from cepbench.experiments.sweeps.on_spark.data import sweep_data
-from cepbench.experiments.sweeps.on_spark.job import run_sweep, workload_of
+from cepbench.experiments.sweeps.on_spark.job import run_sweep, sweep_data, workload_of
 from cepbench.experiments.sweeps.queries import query_rows, results_over_time
 from cepbench.experiments.sweeps.restrictions import restrictions
 from cepbench.experiments.sweeps.sweep_file import read_sweep

@@ -39,9 +39,7 @@ from cepbench.experiments.sweeps.cells import (
 from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.on_spark import job as sweep
-from cepbench.experiments.sweeps.on_spark.data import sweep_data
-from cepbench.experiments.sweeps.on_spark.estimate import estimate_sweep
-from cepbench.experiments.sweeps.on_spark.job import run_sweep
+from cepbench.experiments.sweeps.on_spark.job import estimate_sweep, run_sweep, sweep_data
 from cepbench.experiments.sweeps.store import (
     ResultsStore,
     count_rows,

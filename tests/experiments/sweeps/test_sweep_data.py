@@ -9,7 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.experiments.sweeps.on_spark.data import sweep_data
+from cepbench.experiments.sweeps.on_spark.job import sweep_data
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.streams.generated import make_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle

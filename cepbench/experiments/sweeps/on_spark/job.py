@@ -7,11 +7,13 @@ Runs on any Spark master whose workers see the folder of results and the data un
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +29,14 @@ from cepbench.engines.runs.protocol import Evaluator
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.sweeps.cells import NO_PLAN, check_agreement
 from cepbench.experiments.sweeps.configuration import SweepConfig, evaluators_of, identity_of
+from cepbench.experiments.sweeps.estimate import (
+    Timing,
+    choose_sample,
+    estimate_table,
+    read_estimate,
+    time_pattern,
+    write_estimate,
+)
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
 from cepbench.experiments.sweeps.store import (
@@ -40,6 +50,7 @@ from cepbench.experiments.sweeps.store import (
     rows_of,
     user_folder,
 )
+from cepbench.experiments.sweeps.sweep_file import Sweep, data_paths
 from cepbench.experiments.sweeps.warm_up import compile_kernels
 from cepbench.experiments.sweeps.workload import (
     USER,
@@ -49,6 +60,7 @@ from cepbench.experiments.sweeps.workload import (
     draw_workload,
     user_specs,
 )
+from cepbench.files import write_json
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.patterns.times import read_columns
@@ -60,12 +72,9 @@ from cepbench.planning.planners.registry import (
     user_defined_generators,
 )
 from cepbench.planning.statistics.model import Statistics
+from cepbench.spark.generate import generate_stream
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import (
-    arrival_rates,
-    attribute_quantiles,
-    measure_statistics,
-)
+from cepbench.spark.statistics import GROUP, arrival_rates, attribute_quantiles, measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet
 
@@ -118,38 +127,30 @@ def run_sweep(
     pattern. Every finished row is written at once: a killed sweep loses no row and repeats
     none. Refusals of generators and runs at the partial-match limit are rows.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        With any master. A core measures one pattern at a time; times are invalid with more cores
-        than the machine has.
-    path : path
-        Folder of results, on a file system that all workers share.
-    user_defined : sequence of str, optional
-        Names of user-defined plan generators to measure on the same patterns, each in a folder
-        within that of the sweep, so that finished rows of the others are kept. By default all
-        that are registered if the configuration names no generators, else none.
-    progress : bool
-        Whether to show a bar with finished patterns and the time that is left.
+    The rows are as of :func:`cepbench.experiments.sweeps.store.read_results`, pattern sets in the order
+    of the configuration.
 
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it, pattern sets in the order
-        of the configuration.
+    An ExperimentError if the configuration is invalid, the folder belongs to another sweep or is in
+    use, a pattern could not be measured at all, or two plans of a pattern found different numbers
+    of matches.
 
-    Raises
-    ------
-    ExperimentError
-        If the configuration is invalid, the folder belongs to another sweep or is in use, a
-        pattern could not be measured at all, or two plans of a pattern found different numbers
-        of matches.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.2. Differs from the paper: a pattern runs on the events of
     its own types, and throughput counts those; reading and sorting out the others is no part of
     the times.
+
+    Parameters
+    ----------
+    spark
+        With any master. A core measures one pattern at a time; times are invalid with more cores
+        than the machine has.
+    path
+        Folder of results, on a file system that all workers share.
+    user_defined
+        Names of user-defined plan generators to measure on the same patterns, each in a folder
+        within that of the sweep, so that finished rows of the others are kept. By default all
+        that are registered if the configuration names no generators, else none.
+    progress
+        Whether to show a bar with finished patterns and the time that is left.
     """
     if user_defined is None:
         user_defined = user_defined_generators() if config.generators is None else ()
@@ -165,16 +166,10 @@ def finished_results(
 ) -> pd.DataFrame:
     """The rows of a finished sweep as :func:`run_sweep` returns them; nothing is run.
 
-    Parameters
-    ----------
-    config, path, user_defined
-        See :func:`run_sweep`.
+    ``config``, ``path``, ``user_defined``: see :func:`run_sweep`.
 
-    Raises
-    ------
-    ExperimentError
-        If the folder holds no sweep, or two plans of a pattern found different numbers of
-        matches.
+    An ExperimentError if the folder holds no sweep, or two plans of a pattern found different
+    numbers of matches.
     """
     results = read_with_user_parts(path, user_defined)
     check_agreement(results)
@@ -262,13 +257,13 @@ def workload_of(
 
     Parameters
     ----------
-    cardinalities : mapping of str to mapping of str to float
+    cardinalities
         See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
         that all of them have, and the bounds on their work hold on all.
-    quantiles : mapping of str to sequence of float
+    quantiles
         Of the attribute that predicates compare, for each identifier, on the first stream; read
         where predicates are drawn for a selectivity.
-    concepts : collection of str
+    concepts
         The names in the hierarchies of the streams, of which user-defined patterns may be.
     """
     largest = most_of(cardinalities)
@@ -328,10 +323,7 @@ def cardinalities_by_stream(
 ) -> dict[str, dict[str, float]]:
     """Events of each identifier in the largest window, on average over the time with any.
 
-    Raises
-    ------
-    ExperimentError
-        If a stream has no events.
+    An ExperimentError if a stream has no events.
     """
     windows = {
         each or config.window for stream in config.data_of for each in config.windows_on(stream)
@@ -489,3 +481,84 @@ def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
     rates = statistics.rates or {}
     by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
     return replace(statistics, stream_rate=sum(by_type.values()) or None)
+
+
+def sweep_data(
+    spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
+) -> dict[str, Path]:
+    """The path of each stream of a sweep; streams that are missing are generated first.
+
+    See :func:`cepbench.experiments.sweeps.sweep_file.data_paths`, also for errors.
+
+    ``root``: folder for generated streams, which all sweeps share. ``progress``: whether to show a
+    progress bar after a few seconds.
+    """
+    found = data_paths(sweep, root)
+    for name, stream in sweep.generated.items():
+        generate_stream(spark, found[name], stream, progress=progress)
+    return found
+
+
+def estimate_sweep(
+    spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
+) -> pd.DataFrame:
+    """Estimate the duration of :func:`cepbench.experiments.sweeps.on_spark.job.run_sweep`.
+
+    A sample of the patterns is read, planned, and run on parts of its events, one pattern a core.
+    The estimate is stored in the folder of the sweep and reused. User-defined generators that are
+    measured beside the sweep are not included.
+
+    The table is that of :func:`cepbench.experiments.sweeps.estimate.estimate_table`.
+
+    ``path``: folder of results, on a file system that all workers share.
+
+    An ExperimentError if the folder belongs to another sweep or is in use.
+    """
+    config, generators = resolved(config)
+    identity = identity_of(config, generators)
+    cores = spark.sparkContext.defaultParallelism
+    with ResultsStore(path, identity) as store:
+        found = read_estimate(store.path)
+        if found is not None:
+            return found
+        cardinalities = cardinalities_by_stream(spark, config, store.kept)
+        specs = drawn_workload(spark, config, store.kept)
+        sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
+        began = time.perf_counter()
+        tasks = tasks_of(
+            spark, config, [each.spec for each in sample], lambda _, make: make(), progress=progress
+        )
+        groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
+        measuring = cores * (time.perf_counter() - began) * groups
+        compile_kernels()
+        parts = pickled(config, generators)
+        job = SweepJob(config, json.dumps(identity), store.path.resolve(), parts)
+        kept = store.path / "estimate"
+        kept.mkdir(exist_ok=True)
+        timings = run_job(
+            spark,
+            partial(_time_one, job, kept),
+            tasks,
+            name="estimate",
+            unit="pattern",
+            partitions=len(tasks),
+            finished=lambda: sum(1 for _ in kept.glob("*.json")),
+            progress=progress,
+        )
+        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
+        write_estimate(store.path, table)
+    return table
+
+
+def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
+    """Time one sampled pattern in a Spark worker, unless a killed estimate already has."""
+    spec = task.spec
+    path = kept / f"{of_stream(spec.pattern_id, task.stream)}.json"
+    if path.exists():
+        return Timing(**json.loads(path.read_text(encoding="utf-8")))
+    began = time.process_time()
+    stream = own_stream(job.config.data_of[task.stream], spec, job.config)
+    reading = time.process_time() - began
+    timing = time_pattern(spec, stream, task.measured(), job.grid(task.stream), reading=reading)
+    write_json(path, asdict(timing))
+    return timing
