@@ -58,7 +58,6 @@ class CompressedMatches:
 
     Parameters
     ----------
-    pattern : Pattern
     parts : sequence of (int, RootedGraph)
         The number of a branch in ``pattern.branches()``, and matches of it.
     places : ndarray of int64, optional
@@ -149,7 +148,6 @@ class CompressedMatches:
         ----------
         n : int
             How many; one may be drawn repeatedly.
-        seed : int
 
         Returns
         -------

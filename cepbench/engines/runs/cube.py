@@ -25,7 +25,6 @@ def match_cube(
         Its matches.
     stream : EventStream
         In which they are.
-    levels : int, iterable of int, mapping, or None
     """
     wanted = _wanted(pattern, stream, levels)
     own = pd.DataFrame({name: stream.type_codes[positions[name].to_numpy(int)] for name in wanted})

@@ -104,7 +104,6 @@ class Task(Arguments):
     plan : OrderPlan, TreePlan, UnionPlan or None
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
-    evaluator : Evaluator
     options : mapping of str to object
         A value for each option that the evaluator declares.
     output : str
@@ -196,7 +195,6 @@ class Option:
     check : callable
         (value, name, error) → the value to use, or raises ``error``, like the functions of
         :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
-    description : str
     """
 
     default: Any
@@ -210,7 +208,6 @@ class Evaluator:
 
     Attributes
     ----------
-    name : str
     open : callable
         Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
         :class:`~cepbench.errors.EvaluationError` for unsupported tasks that the declarations do not
@@ -231,7 +228,6 @@ class Evaluator:
     outputs : collection of str
         ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may
         list those of a SEQ instead, of which the front end makes a graph.
-    options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
     latency, node_times : bool

@@ -101,7 +101,6 @@ class Metrics:
         Wall-clock time of the evaluation, without compilation and set-up.
     events : int
         Events pushed, of any type.
-    matches : int
     partial_matches_created : int
         Partial matches of two events or more, without matches.
     mean_partial_matches : float
@@ -203,10 +202,6 @@ class Result:
 
     Attributes
     ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan, UnionPlan or None
-    evaluator : str
-    metrics : Metrics
     node_table : NodeTable or None
         Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
     found : tuple of BranchMatches, or None

@@ -34,7 +34,6 @@ class Slice:
     start, end : int or None
         In ticks: from ``start`` on and before ``end``. The first slice has no start, the last one no
         end.
-    plan : plan or None
     of_key, parts : int
         Which of how many parts of the values of the key.
     """

@@ -46,10 +46,8 @@ class WorkloadMatches(Mapping[str, Result]):
 
     Parameters
     ----------
-    results : mapping of str to Result
     taken : sequence of Step
         In the order in which the queries were computed.
-    metrics : Metrics
     stream : EventStream
         Of the events.
 
@@ -110,7 +108,6 @@ class WorkloadMatches(Mapping[str, Result]):
 
         Parameters
         ----------
-        query : str
         levels : int, iterable of int, or mapping of str to them, optional
             0 is that of the roots. Of all plain variables, or by variable, and then of those alone; by
             default all levels from the one of an item's type on.

@@ -63,22 +63,11 @@ class Scratch(NamedTuple):
 def construct(reports, query, stacks, graph, lows, scratch, matches):
     """Find the sequences that some events complete.
 
-    Parameters
-    ----------
-    reports : bool
-        Whether matches are written, or only counted.
-    query, stacks, graph, scratch : Query, Stacks, Graph, Scratch
-        Initially ``progress`` is ``(items, 0, 0)``, and the candidates of the last item are the
-        events, in the order of arrival.
-    lows : int64 array, shape (stacks,)
-        The first event of each stack that may be in the window; updated in place.
-    matches : int64 array, shape (items, capacity)
-        Positions of the events.
+    ``lows``: int64 (stacks,), the first event of each stack that may be in the window; updated in
+    place. ``matches``: int64 (items, capacity), positions of the events.
 
-    Returns
-    -------
-    bool
-        Whether the construction has ended; else ``matches`` is full and it is to be called again.
+    Returns whether the construction has ended; else ``matches`` is full and it is to be called
+    again.
     """
     progress, bound, at, sizes = scratch.progress, scratch.bound, scratch.at, scratch.sizes
     last = query.items - 1

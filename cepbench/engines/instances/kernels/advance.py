@@ -31,13 +31,10 @@ def advance(
 
     Parameters
     ----------
-    plan : Plan
     limit : int
         How many instances may be stored.
     state : State
         Written in place.
-    scratch : Scratch
-    batch : Batch
     columns, until : int
         See :mod:`cepbench.kernels.batches`.
     has_sets : bool

@@ -20,7 +20,6 @@ def empty_state(plan: tables.Plan, columns: int) -> tables.State:
 
     Parameters
     ----------
-    plan : Plan
     columns : int
         How many values of each event are stored.
     """
@@ -53,12 +52,7 @@ def _lay_out(plan: tables.Plan, lists: np.ndarray) -> int:
 
 
 def more_events(state: tables.State) -> tables.State:
-    """Room for twice as many events, in their ring and in every buffer.
-
-    Parameters
-    ----------
-    state : State
-    """
+    """Room for twice as many events, in their ring and in every buffer."""
     old = len(state.events)
     stored = np.arange(state.totals[tables.FIRST_EVENT], state.totals[tables.NEXT_EVENT])
     buffers = np.zeros((len(state.buffers), 2 * old), np.int64)
@@ -75,12 +69,7 @@ def more_events(state: tables.State) -> tables.State:
 
 
 def more_cells(state: tables.State) -> tables.State:
-    """Room for twice as many cells.
-
-    Parameters
-    ----------
-    state : State
-    """
+    """Room for twice as many cells."""
     stored = np.arange(state.totals[tables.FIRST_CELL], state.totals[tables.NEXT_CELL])
     return state._replace(cells=_wider(state.cells, stored))
 
@@ -97,8 +86,6 @@ def more_instances(node: int, plan: tables.Plan, state: tables.State) -> tables.
 
     Parameters
     ----------
-    node : int
-    plan : Plan
     state : State
         Its ``lists`` are written in place.
     """

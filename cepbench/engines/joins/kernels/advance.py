@@ -47,14 +47,10 @@ def advance(
 
     Parameters
     ----------
-    plan : Plan
-    pace : Pace
     limit : int
         Maximum number of stored partial matches.
     state : NodeState
         Written in place.
-    scratch : Scratch
-    batch : Batch
     columns, until : int
         See :mod:`cepbench.kernels.batches`.
 

@@ -13,15 +13,9 @@ _FIRST_ROOM = 1024
 
 @njit_in_place
 def has_room(node, extra, plan, state):
-    """Whether more rows fit at a node; moves its rows to the front of their columns if that helps.
+    """Whether ``extra`` more rows fit at a node; moves its rows to the front of their columns if that helps.
 
     Row numbers of the node may change (``START``, ``END`` and ``FRESH`` move together).
-
-    Parameters
-    ----------
-    node, extra : int
-        The node, and how many more rows.
-    plan, state : Plan, NodeState
     """
     rows = state.rows[node]
     start, end, capacity = rows[tables.START], rows[tables.END], rows[tables.CAPACITY]
@@ -57,11 +51,6 @@ def expire(node, oldest, plan, state):
 
     Expired rows may be between live ones. Rows are compacted once expired ones outnumber live ones,
     so the amortized cost per row is constant, and at most twice the needed memory is used.
-
-    Parameters
-    ----------
-    node, oldest : int
-    plan, state : Plan, NodeState
     """
     rows = state.rows[node]
     start, end = rows[tables.START], rows[tables.END]

@@ -24,13 +24,7 @@ _NONE, _ZERO = np.int64(-1), np.int64(0)
 
 @njit_in_place
 def has_checks(node, plan):
-    """Whether new rows of a node are tested for clauses on sets or for negation.
-
-    Parameters
-    ----------
-    node : int
-    plan : Plan
-    """
+    """Whether new rows of a node are tested for clauses on sets or for negation."""
     return (
         plan.spans[node, tables.ROW] < plan.spans[node, tables.ROW + 1]
         or plan.nodes[node, tables.FIRST_CHECK] < plan.nodes[node, tables.LAST_CHECK]
@@ -39,13 +33,7 @@ def has_checks(node, plan):
 
 @njit_in_place
 def sift(node, plan, state, scratch):
-    """Remove the fresh rows of a node that violate a clause or are negated by an event.
-
-    Parameters
-    ----------
-    node : int
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """Remove the fresh rows of a node that violate a clause or are negated by an event."""
     kept = row = state.rows[node, tables.FRESH]
     while row < state.rows[node, tables.END]:
         outers = min(OUTER_BLOCK, state.rows[node, tables.END] - row)
@@ -83,12 +71,6 @@ def reject_negated(check, first, outers, plan, state, scratch):
 
     Rows are those of the left child of ``check``, its right child is the leaf of the negated
     variable; its events are tested as for a join.
-
-    Parameters
-    ----------
-    check, first, outers : int
-        At most ``OUTER_BLOCK`` rows.
-    plan, state, scratch : Plan, NodeState, Scratch
     """
     negated = plan.nodes[check, tables.RIGHT]
     if state.rows[negated, tables.START] == state.rows[negated, tables.END]:

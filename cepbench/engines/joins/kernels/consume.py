@@ -20,14 +20,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 
 @njit
 def choose_disjoint(plan, state):
-    """Move the matches among the due rows of the roots to the front.
-
-    Parameters
-    ----------
-    plan : Plan
-    state : NodeState
-        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes the number of matches.
-    """
+    """Move the matches among the due rows of the roots to the front."""
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, tables.IS_ROOT] == 1:
@@ -76,12 +69,7 @@ def choose_disjoint(plan, state):
 
 @njit
 def consume(plan, state):
-    """Evict the rows that hold an event of a match that :func:`choose_disjoint` moved to the front.
-
-    Parameters
-    ----------
-    plan, state : Plan, NodeState
-    """
+    """Evict the rows that hold an event of a match that :func:`choose_disjoint` moved to the front."""
     number = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, tables.IS_ROOT] == 1:

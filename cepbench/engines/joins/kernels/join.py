@@ -44,13 +44,7 @@ _OUTER_COST = 32
 
 @njit_in_place
 def has_drivers(node, plan, state):
-    """Whether a new row may drive the join at a node.
-
-    Parameters
-    ----------
-    node : int
-    plan, state : Plan, NodeState
-    """
+    """Whether a new row may drive the join at a node."""
     for side in range(2):
         child = plan.nodes[node, tables.LEFT + side]
         if (
@@ -68,22 +62,7 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
     Rows of the root are matches: they are written to ``matches``, or only counted. If there is no
     room for more rows, it returns, and resumes when called again.
 
-    Parameters
-    ----------
-    node : int
-    counting : bool
-        Whether to count rows instead of storing them; only at the root.
-    limit : int
-        Maximum number of stored rows.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
-    matches : int64 array, shape (columns of the root, capacity)
-
-    Returns
-    -------
-    outcome : int
-        ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
+    Returns ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
     """
     rectangle = scratch.rectangle
     is_root = node == len(plan.nodes) - 1 and not plan.stored

@@ -18,16 +18,9 @@ from cepbench.kernels.jit import njit_in_place
 def emit(now, reported, positions, plan, state, scratch, matches):
     """Emit the rows of all roots that are due.
 
-    Parameters
-    ----------
-    now : int
-        Timestamp up to which all events have been seen, and none after it.
-    reported : int
-        Number of matches already in ``matches``.
-    positions : bool
-        Whether to write positions; otherwise matches are only counted.
-    plan, state, scratch : Plan, NodeState, Scratch
-    matches : int64 array, shape (columns, capacity)
+    ``now``: timestamp up to which all events have been seen, and none after it. ``reported``:
+    number of matches already in ``matches``. ``positions``: whether to write positions; otherwise
+    matches are only counted.
 
     Returns
     -------

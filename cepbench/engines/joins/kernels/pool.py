@@ -22,8 +22,6 @@ def compacted(
 
     Parameters
     ----------
-    more : int
-    plan : Plan
     state : NodeState
         Its ``ints`` and ``used`` are written in place.
     chunks : sequence of int64 arrays, each of shape (columns, matches)

@@ -43,23 +43,8 @@ _MOST_COUNTED = 62
 def join_sets(node, counting, limit, plan, state, scratch, matches):
     """Join fresh rows of the left child with all sets of events, and other rows with new sets.
 
-    Parameters
-    ----------
-    node : int
-    counting : bool
-        Whether to count rows instead of storing them; only at the root.
-    limit : int
-        Maximum number of stored rows.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
-    matches : int64 array, shape (columns of the root, capacity)
-
-    Returns
-    -------
-    outcome : int
-        ``OK``, ``TOO_MANY``, ``TOO_LARGE``, or ``NO_ROOM`` or ``NO_MEMBERS``: for
-        ``scratch.rectangle[FOUND]`` rows or members, to be called again then.
+    Returns ``OK``, ``TOO_MANY``, ``TOO_LARGE``, or ``NO_ROOM`` or ``NO_MEMBERS``: for
+    ``scratch.rectangle[FOUND]`` rows or members, to be called again then.
     """
     rectangle = scratch.rectangle
     x, y = plan.nodes[node, tables.LEFT], plan.nodes[node, tables.RIGHT]

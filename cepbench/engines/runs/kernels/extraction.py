@@ -30,7 +30,6 @@ def extracted(
 
     Parameters
     ----------
-    graph : MatchGraph
     roots, earliest : ndarray of int64, shape (n,)
 
     Returns
@@ -61,12 +60,7 @@ def extracted(
 def mark_needed(graph, roots, earliest, needed):
     """Mark the nodes on the ways from roots to the first events within their windows.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-    needed : bool array, shape (stored nodes,)
-        False; written in place.
+    ``needed``: bool (stored nodes,), false; written in place.
     """
     first, mask = graph.totals[FIRST], len(graph.nodes) - 1
     # The widest window that a node is in, for all that refer to it are behind it.

@@ -67,19 +67,10 @@ class Scratch(NamedTuple):
 def search(reports, plan, rows, scratch, matches):
     """Find the sequences of all accepting events.
 
-    Parameters
-    ----------
-    reports : bool
-        Whether matches are written, or only counted.
-    plan, rows, scratch : Plan, Rows, Scratch
-        Initially ``progress`` is ``(items, 0, 0)``, and ``at`` and ``sizes`` end with 0 and 1.
-    matches : int64 array, shape (items, capacity)
-        Positions of the events; at least as many as a stack has rows.
+    ``matches``: int64 (items, capacity), positions of the events; at least as many as a stack has
+    rows.
 
-    Returns
-    -------
-    bool
-        Whether the search has ended; else ``matches`` is full and it is to be called again.
+    Returns whether the search has ended; else ``matches`` is full and it is to be called again.
     """
     progress, bound, at, sizes = scratch.progress, scratch.bound, scratch.at, scratch.sizes
     last = plan.items - 1
