@@ -23,7 +23,7 @@ from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
-from cepbench.kernels.counts import COMPARED
+from cepbench.kernels.counts import COMPARED, COUNT_COLUMNS
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -291,7 +291,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
         chain=np.empty(INDEXED, np.int64),
         moments=np.empty(MOMENTS_PER_STEP, np.int64),
         live=np.empty((2, MOMENTS_PER_STEP), np.int64),
-        before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
+        before=np.empty((len(layout.plan.nodes), COUNT_COLUMNS), np.int64),
         ahead=np.empty(len(layout.leaves), np.int64),
         due=np.empty(len(layout.leaves), np.int64),
         extras=_extras(layout),

@@ -257,12 +257,7 @@ class _Branch(Stateful):
         self.contending = no_matches(branch.positive)
 
     def run(
-        self,
-        batch: EventStream | None,
-        first_position: int,
-        recent: RecentEvents,
-        *,
-        ended: bool,
+        self, batch: EventStream | None, first_position: int, recent: RecentEvents, *, ended: bool
     ) -> BranchMatches:
         """Process a batch of events; returns the matches that are complete."""
         for group in self._formed.values():

@@ -169,10 +169,7 @@ def run_of_trees(engine: Opens, task: Task) -> PlanRun:
 def chain(plan: Plan) -> Tree[str]:
     """The chain of states as a left-deep tree: states are left children, buffers right ones.
 
-    Raises
-    ------
-    EvaluationError
-        If the plan joins two partial matches, which a chain of states cannot.
+    A plan that joins two partial matches, which a chain of states cannot, is an EvaluationError.
     """
     order: list[str] = []
     tree = plan.tree

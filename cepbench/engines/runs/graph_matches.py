@@ -8,16 +8,7 @@ from functools import partial
 import numpy as np
 
 from cepbench.engines.runs.kernels import enumeration, values
-from cepbench.engines.runs.kernels.graph import (
-    COLUMNS,
-    ITEM,
-    NONE,
-    POSITION,
-    PREDECESSOR,
-    START,
-    MatchGraph,
-    graph_of,
-)
+from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.rooted_graph import RootedGraph
@@ -30,7 +21,7 @@ _MEMBERS, _MOST_MEMBERS = 64, 3 << 20
 
 
 def graph_chunks(
-    graph: MatchGraph,
+    graph: graphs.MatchGraph,
     roots: np.ndarray,
     earliest: np.ndarray,
     variables: Sequence[Variable],
@@ -38,21 +29,9 @@ def graph_chunks(
 ) -> Iterator[list[Column]]:
     """The matches that end in some nodes, in chunks as :class:`BranchMatches` has them.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-        Unchanged until the last chunk.
-    roots, earliest : ndarray of int64, shape (n,)
-        The last events of matches, and for each the position of the first event in its window.
-    variables : sequence of Variable
-        The positive ones, in written order; items of the graph are their numbers.
-    first_chunk : int
-        Matches in the first chunk; later ones are larger.
-
-    Yields
-    ------
-    list of Column
-        A column for each variable. Matches are in the order of ``roots``.
+    The graph must not change before the last chunk. Items of the graph are numbers of ``variables``, the
+    positive ones in written order. Matches are in the order of ``roots``; chunks after the first one
+    are larger.
     """
     write = partial(enumeration.enumerate_matches, graph, roots, earliest)
     yield from written_chunks(variables, len(roots), write, first_chunk)
@@ -104,7 +83,7 @@ def room_for(events: int) -> int:
 
 
 def graph_values(
-    graph: MatchGraph,
+    graph: graphs.MatchGraph,
     roots: np.ndarray,
     earliest: np.ndarray,
     items: int,
@@ -141,7 +120,7 @@ def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
     their last events.
     """
     firsts = matches.first_positions()
-    prefix = np.full(len(matches), NONE)
+    prefix = np.full(len(matches), graphs.NONE)
     levels: list[np.ndarray] = []
     number = 0
     for item, column in enumerate(matches.columns):
@@ -156,14 +135,16 @@ def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
             keys, index, node = np.unique(
                 np.stack((prefix[rows], position)), axis=1, return_index=True, return_inverse=True
             )
-            level = np.zeros((len(index), COLUMNS), np.int64)
-            level[:, ITEM] = item
-            level[:, PREDECESSOR], level[:, POSITION] = keys
-            level[:, START] = firsts[rows[index]]
+            level = np.zeros((len(index), graphs.COLUMNS), np.int64)
+            level[:, graphs.ITEM] = item
+            level[:, graphs.PREDECESSOR], level[:, graphs.POSITION] = keys
+            level[:, graphs.START] = firsts[rows[index]]
             prefix[rows] = number + node.ravel()
             number += len(level)
             levels.append(level)
     order = np.argsort(matches.last_positions(), kind="stable")
     # A root has one history; with one bound for all, they are counted together.
     earliest = np.full(len(matches), firsts.min())
-    return RootedGraph(graph_of(np.concatenate(levels)), prefix[order], earliest, times[order])
+    return RootedGraph(
+        graphs.graph_of(np.concatenate(levels)), prefix[order], earliest, times[order]
+    )

@@ -100,12 +100,7 @@ class SetColumn:
 class RangeColumn(SetColumn):
     """Sets that are successive positions of one array, copied only when they are shown.
 
-    Parameters
-    ----------
-    begin, sizes : ndarray of int64, shape (matches,)
-        Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``.
-    pool : ndarray of int64
-        Ascending within a set.
+    Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
     """
 
     def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
@@ -150,15 +145,7 @@ Column = np.ndarray | SetColumn
 
 
 class BranchMatches(Stateful):
-    """The matches of a pattern without OR.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The positive variables.
-    chunks : sequence of sequences of Column
-        The matches in one or more chunks, each with a column for each variable.
-    """
+    """The matches of a pattern without OR: chunks, each with a column for each positive variable."""
 
     SAVED = ("_held",)
 

@@ -31,43 +31,20 @@ _TYPE, _TIME = " type", " time"
 
 @dataclass(frozen=True, kw_only=True)
 class RunCounts:
-    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6.
+    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6; NaN if not measured."""
 
-    Attributes
-    ----------
-    runs_started : int
-        Runs that an event of the first item started.
-    runs_split : int
-        Copies of runs, made where a run could move in two ways.
-    runs_merged : int
-        Runs that became part of another one.
-    runs_per_step : float
-        Runs that were looked at, averaged over the events.
-    runs_apart_per_step : float
-        The same had no runs been merged; NaN if not known. With merging it is known if matches are
-        only counted and ``node_times`` are measured.
-    peak_runs : int
-        Maximum number of runs at a time.
-    match_length : float
-        Events of a match, averaged; NaN without matches that were listed.
-    output_complexity : int
-        Events in all matches that were listed: the sum of their lengths.
-    events_reprocessed : int
-        Events read again after backtracking.
-    seconds_matching, seconds_construction, seconds_buffer : float
-        Time of the moves of runs, of the construction of matches, and of updates of the buffer; NaN
-        if not measured.
-    """
-
-    runs_started: int = 0
-    runs_split: int = 0
-    runs_merged: int = 0
-    runs_per_step: float = nan
+    runs_started: int = 0  #: runs that an event of the first item started
+    runs_split: int = 0  #: copies of runs, made where a run could move in two ways
+    runs_merged: int = 0  #: runs that became part of another one
+    runs_per_step: float = nan  #: runs that were looked at, averaged over the events
+    #: The same had no runs been merged. With merging it is known if matches are only counted and
+    #: ``node_times`` are measured.
     runs_apart_per_step: float = nan
-    peak_runs: int = 0
-    match_length: float = nan
-    output_complexity: int = 0
-    events_reprocessed: int = 0
+    peak_runs: int = 0  #: maximum number of runs at a time
+    match_length: float = nan  #: events of a match, averaged over those that were listed
+    output_complexity: int = 0  #: events in all matches that were listed: the sum of their lengths
+    events_reprocessed: int = 0  #: events read again after backtracking
+    #: Time of the moves of runs, of the construction of matches, and of updates of the buffer.
     seconds_matching: float = nan
     seconds_construction: float = nan
     seconds_buffer: float = nan

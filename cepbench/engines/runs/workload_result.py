@@ -16,29 +16,16 @@ from cepbench.streams.event_stream import EventStream
 
 @dataclass(frozen=True)
 class Step:
-    """How one query was computed.
-
-    Attributes
-    ----------
-    source : str, tuple of str or None
-        The query whose matches were reused, or several; None from scratch.
-    results : int
-        Its matches.
-    reused : int
-        Those of them made of matches of the source: all if the source is more general, the distinct
-        projections if it is more specific, none from scratch.
-    delta : int
-        The others.
-    seconds : float
-        Wall-clock time, without that of the source.
-    """
+    """How one query was computed."""
 
     query: str
-    source: Source
-    results: int
+    source: Source  #: the query whose matches were reused, or several; None from scratch
+    results: int  #: its matches
+    #: Those of them made of matches of the source: all if the source is more general, the distinct
+    #: projections if it is more specific, none from scratch.
     reused: int
-    delta: int
-    seconds: float
+    delta: int  #: the others
+    seconds: float  #: wall-clock time, without that of the source
 
 
 class WorkloadMatches(Mapping[str, Result]):

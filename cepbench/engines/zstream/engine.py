@@ -54,11 +54,6 @@ class ZStreamEngine(PlanEngine):
         Events in a round, at most.
     hashing : bool
         Whether equalities are evaluated by hashing.
-
-    Attributes
-    ----------
-    operators : Operators
-        Those of the alternative by which the first batch is evaluated, and all others.
     """
 
     SAVED = (
@@ -276,11 +271,10 @@ class ZStreamEngine(PlanEngine):
             operators,
             leaves,
             self._records,
+            self.task,
             most=most if cuts else max(most, self.task.limit),
             cuts=cuts,
             reports=self.task.reports,
-            code=self.task.reader.code,
-            groups=self.task.groups,
         )
         if not fresh:
             self.rounds[0] += events > 0
@@ -385,14 +379,11 @@ class ZStreamEngine(PlanEngine):
     def adopt(self, old: ZStreamEngine) -> bool:
         """Go on where another plan for the same branch is, with its buffers; whether that is possible.
 
-        Leaf buffers are taken over, and so are those of joins of the same variables and negations.
-        Other records that later rounds read are made from them. It is not possible if conditions
-        read values that the other plan's do not, if there are alternatives to choose from, or if
-        there were too many records for a round.
-
-        Notes
-        -----
-        Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
+        Leaf buffers are taken over, and so are those of joins of the same variables and negations. Other
+        records that later rounds read are made from them. It is not possible if conditions read values
+        that the other plan's do not, if there are alternatives to choose from, or if there were too many
+        records for a round. Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future
+        work.
         """
         operators, given = self.operators, old.operators
         has_choice = len(self._alternatives) > 1 and operators.made
@@ -413,14 +404,7 @@ class ZStreamEngine(PlanEngine):
             if join.is_kept
         }
         assembly = Assembly(
-            operators,
-            leaves,
-            self._records,
-            most=MOST_RECORDS,
-            cuts=True,
-            reports=False,
-            code=self.task.reader.code,
-            groups=self.task.groups,
+            operators, leaves, self._records, self.task, most=MOST_RECORDS, cuts=True, reports=False
         )
         read: set[int] = set()
         to_make = []

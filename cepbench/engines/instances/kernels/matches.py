@@ -12,13 +12,7 @@ import numpy as np
 
 from cepbench.engines.instances.kernels import tables
 from cepbench.engines.instances.kernels.conditions import list_members
-from cepbench.engines.instances.kernels.lists import (
-    bind,
-    drop_used,
-    move,
-    place_of,
-    uncount,
-)
+from cepbench.engines.instances.kernels.lists import bind, drop_used, move, place_of, uncount
 from cepbench.engines.instances.kernels.negation import is_negated
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER

@@ -16,13 +16,7 @@ _EVENTS, _CELLS, _INSTANCES = 64, 64, 64
 
 
 def empty_state(plan: tables.Plan, columns: int) -> tables.State:
-    """The state before the first event.
-
-    Parameters
-    ----------
-    columns : int
-        How many values of each event are stored.
-    """
+    """The state before the first event, with room for some values of each."""
     nodes = len(plan.nodes)
     lists = np.zeros((nodes, tables.LIST_COLUMNS), np.int64)
     lists[:, tables.SOONEST] = NEVER
@@ -82,13 +76,7 @@ def _wider(ring: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def more_instances(node: int, plan: tables.Plan, state: tables.State) -> tables.State:
-    """Room for twice as many instances of a node.
-
-    Parameters
-    ----------
-    state : State
-        Its ``lists`` are written in place.
-    """
+    """Room for twice as many instances of a node; ``state.lists`` are written in place."""
     before = state.lists.copy()
     state.lists[node, tables.CAPACITY] *= 2
     arena = np.zeros(_lay_out(plan, state.lists), np.int64)

@@ -16,6 +16,7 @@ from cepbench.engines.joins.kernels.candidates import (
 from cepbench.engines.joins.kernels.clauses import clauses_hold
 from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.rows import move_row
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 # For literals Numba would compile the called kernels again.
@@ -49,7 +50,7 @@ def sift(node, plan, state, scratch):
                 move_row(node, row + place, kept, plan, state)
                 kept += 1
         row += outers
-    state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+    state.counts[node, counts.CREATED] -= state.rows[node, tables.END] - kept
     state.rows[node, tables.END] = kept
 
 
@@ -100,7 +101,7 @@ def _any_holds(check, row, place, start, stop, plan, state, scratch):
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         test(check, _ZERO, row, place, begin, size, plan, state, scratch)
-        state.counts[check, tables.COMPARED] += size
+        state.counts[check, counts.COMPARED] += size
         for event in range(size):
             if scratch.mask[event] == 1 and clauses_hold(
                 rules, end, _ZERO, node, row, negated, begin + event, _ZERO, plan, state, scratch

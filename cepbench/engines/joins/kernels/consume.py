@@ -15,6 +15,7 @@ import numpy as np
 
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.rows import move_row, swap_rows
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit, njit_in_place
 
 
@@ -105,7 +106,7 @@ def consume(plan, state):
                 kept += 1
         if is_root:
             # Rows of a root count as matches; these are not.
-            state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+            state.counts[node, counts.CREATED] -= state.rows[node, tables.END] - kept
         state.rows[node, tables.END] = kept
 
 

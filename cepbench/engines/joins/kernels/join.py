@@ -36,6 +36,7 @@ from cepbench.engines.joins.kernels.pairs import (
     lists_pairs,
 )
 from cepbench.engines.joins.kernels.rows import append, copy_ints
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 #: Cost of an outer row in inner rows tested: rectangles are joined along their shorter side.
@@ -135,7 +136,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[tables.INNER] >= 0
         if counting and exact:
-            state.counts[node, tables.CREATED] += pairs
+            state.counts[node, counts.CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
             outcome = _join_pairs(
                 node, counting, limit, first, outers, plan, state, scratch, matches
@@ -168,8 +169,8 @@ def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
         else:
             compared = stop - start
             found = count_joining(node, side, first + row, row, start, stop, plan, state, scratch)
-        state.counts[node, tables.CREATED] += found
-        state.counts[node, tables.COMPARED] += compared
+        state.counts[node, counts.CREATED] += found
+        state.counts[node, counts.COMPARED] += compared
 
 
 @njit_in_place
@@ -210,8 +211,8 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
             elif found > 0:
                 append(found, node, side, outer, exact, begin, chosen, plan, state)
             state.rows[node, tables.END] += found
-            state.counts[node, tables.CREATED] += found
-            state.counts[node, tables.COMPARED] += compared
+            state.counts[node, counts.CREATED] += found
+            state.counts[node, counts.COMPARED] += compared
             begin = after
     return tables.OK
 
@@ -239,8 +240,8 @@ def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matc
         else:
             append_pairs(node, side, first, found, plan, state, scratch)
         state.rows[node, tables.END] += found
-    state.counts[node, tables.CREATED] += found
-    state.counts[node, tables.COMPARED] += listed
+    state.counts[node, counts.CREATED] += found
+    state.counts[node, counts.COMPARED] += listed
     return tables.OK
 
 

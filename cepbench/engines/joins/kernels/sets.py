@@ -22,6 +22,7 @@ from cepbench.engines.joins.kernels.candidates import (
 )
 from cepbench.engines.joins.kernels.clauses import clauses_hold
 from cepbench.engines.joins.kernels.filters import BLOCK
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 _HIGHEST = np.iinfo(np.int64).max
@@ -113,9 +114,9 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
         if sets < 0 or (not counting and sets > 1 << MOST_STORED):
             return tables.TOO_LARGE
         if counting:
-            if sets > _HIGHEST - state.counts[node, tables.CREATED]:
+            if sets > _HIGHEST - state.counts[node, counts.CREATED]:
                 return tables.TOO_LARGE
-            state.counts[node, tables.CREATED] += sets
+            state.counts[node, counts.CREATED] += sets
             return tables.OK
     return _enumerate(
         node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches
@@ -138,7 +139,7 @@ def _candidates(node, outer, row, plan, state, scratch):
             number += size
             continue
         test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
-        state.counts[node, tables.COMPARED] += size
+        state.counts[node, counts.COMPARED] += size
         found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
             members[0, front + number + place] = scratch.chosen[place]
@@ -240,7 +241,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
                 continue
         members[1, tail + depth] = ints[positions + event]
         if depth > 0 and first_step < last_step:
-            state.counts[node, tables.COMPARED] += 1
+            state.counts[node, counts.COMPARED] += 1
             if not clauses_hold(
                 first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
             ):
@@ -269,14 +270,14 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             tail += depth
             state.used[0] = tail
         made += 1
-        state.counts[node, tables.CREATED] += 1
+        state.counts[node, counts.CREATED] += 1
     return tables.OK
 
 
 @njit_in_place
 def _take_back(node, made, counting, began, state):
     """Remove the rows created for a row of the left child, which is joined again later."""
-    state.counts[node, tables.CREATED] -= made
+    state.counts[node, counts.CREATED] -= made
     state.used[0] = began
     if not counting:
         state.rows[node, tables.END] -= made

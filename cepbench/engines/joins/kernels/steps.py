@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.buffers import expire
+from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
@@ -131,7 +132,7 @@ def finish_step(moments, leaves, plan, state, scratch):
         if plan.nodes[node, tables.KEPT] == 1:
             oldest = now - plan.nodes[node, tables.RETAINED] * plan.window
             live = expire(node, oldest, plan, state)
-            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
+            state.counts[node, counts.PEAK] = max(state.counts[node, counts.PEAK], live)
             if node < leaves:
                 events += live
             else:
@@ -140,9 +141,9 @@ def finish_step(moments, leaves, plan, state, scratch):
             state.rows[node, tables.START] = 0
             state.rows[node, tables.END] = 0
             state.rows[node, tables.FRESH] = 0
-    state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(state.peaks[tables.PEAK_PARTIAL_MATCHES], rows)
-    state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events)
-    state.peaks[tables.PEAK_BYTES] = max(state.peaks[tables.PEAK_BYTES], size)
+    state.peaks[counts.PEAK_PARTIAL_MATCHES] = max(state.peaks[counts.PEAK_PARTIAL_MATCHES], rows)
+    state.peaks[counts.PEAK_EVENTS] = max(state.peaks[counts.PEAK_EVENTS], events)
+    state.peaks[counts.PEAK_BYTES] = max(state.peaks[counts.PEAK_BYTES], size)
 
 
 @njit_in_place
@@ -179,12 +180,12 @@ def _count_live(moments, leaves, plan, state, scratch):
                 rows[moment] += live
             else:
                 events[moment] += live
-            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
+            state.counts[node, counts.PEAK] = max(state.counts[node, counts.PEAK], live)
     for moment in range(moments):
-        state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(
-            state.peaks[tables.PEAK_PARTIAL_MATCHES], rows[moment]
+        state.peaks[counts.PEAK_PARTIAL_MATCHES] = max(
+            state.peaks[counts.PEAK_PARTIAL_MATCHES], rows[moment]
         )
-        state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events[moment])
+        state.peaks[counts.PEAK_EVENTS] = max(state.peaks[counts.PEAK_EVENTS], events[moment])
 
 
 @njit_in_place

@@ -25,36 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.kernels.counts import (
-    COMPARED as COMPARED,
-)
-from cepbench.kernels.counts import (
-    COUNT_COLUMNS as COUNT_COLUMNS,
-)
-from cepbench.kernels.counts import (
-    CREATED as CREATED,
-)
-from cepbench.kernels.counts import (
-    LIFETIME as LIFETIME,
-)
-from cepbench.kernels.counts import (
-    NANOSECONDS as NANOSECONDS,
-)
-from cepbench.kernels.counts import (
-    PEAK as PEAK,
-)
-from cepbench.kernels.counts import (
-    PEAK_BYTES as PEAK_BYTES,
-)
-from cepbench.kernels.counts import (
-    PEAK_EVENTS as PEAK_EVENTS,
-)
-from cepbench.kernels.counts import (
-    PEAK_PARTIAL_MATCHES as PEAK_PARTIAL_MATCHES,
-)
-from cepbench.kernels.counts import (
-    PEAKS as PEAKS,
-)
 from cepbench.kernels.jit import njit_in_place
 
 

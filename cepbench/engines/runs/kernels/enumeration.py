@@ -55,13 +55,7 @@ class Chunk(NamedTuple):
 
 
 def new_search(items: int, roots: int) -> Search:
-    """A search that has not begun.
-
-    Parameters
-    ----------
-    items : int
-        Positive items of the pattern.
-    """
+    """A search that has not begun, for so many positive items of the pattern and roots."""
     room = 1 << 10
     return Search(
         np.empty((room, 3), np.int64),

@@ -56,13 +56,7 @@ class MatchGraph(NamedTuple):
 
 
 def empty_graph(capacity: int = 1 << 10) -> MatchGraph:
-    """A graph without nodes.
-
-    Parameters
-    ----------
-    capacity : int
-        A power of two.
-    """
+    """A graph without nodes; its capacity is a power of two."""
     return MatchGraph(
         np.empty((capacity, COLUMNS), np.int64),
         np.zeros(TOTALS, np.int64),
@@ -78,26 +72,14 @@ def with_room(graph: MatchGraph, more: int) -> MatchGraph:
 
 
 def stored_nodes(graph: MatchGraph) -> np.ndarray:
-    """The nodes in the order of creation.
-
-    Returns
-    -------
-    ndarray of int64, shape (nodes, COLUMNS)
-    """
+    """The nodes in the order of creation, shape (nodes, COLUMNS)."""
     stored = np.arange(graph.totals[FIRST], graph.totals[NEXT])
     copied: np.ndarray = graph.nodes[stored % len(graph.nodes)]
     return copied
 
 
 def graph_of(nodes: np.ndarray, first: int = 0, more: int = 1) -> MatchGraph:
-    """The graph of given nodes, with room for more.
-
-    Parameters
-    ----------
-    nodes : ndarray of int64, shape (n, COLUMNS)
-    first : int
-        The number of the first one.
-    """
+    """The graph of given nodes, shape (n, COLUMNS), numbered from ``first`` on, with room for more."""
     numbers = np.arange(first, first + len(nodes))
     graph = empty_graph(1 << (len(nodes) + more - 1).bit_length())
     graph.nodes[numbers % len(graph.nodes)] = nodes

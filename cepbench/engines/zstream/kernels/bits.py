@@ -10,13 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.instructions import (
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-)
+from cepbench.kernels.instructions import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from cepbench.kernels.jit import njit_in_place
 
 #: Bits in a word; value columns are padded by as many entries, so that whole words are tested.

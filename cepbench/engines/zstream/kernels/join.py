@@ -74,8 +74,7 @@ def limits(records, r, lows, highs, bounds, first, stop):
 def word_of(records, r, ranges, row):
     """Which of the 64 rows from ``row`` on satisfy all conditions with a record."""
     word = word_at(
-        ranges.words,
-        ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]] + row,
+        ranges.words, ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]] + row
     )
     for k in range(1, len(ranges.tables)):
         word &= word_at(
