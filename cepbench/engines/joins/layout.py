@@ -54,8 +54,8 @@ def join_layout(
     trees: Sequence[Tree],
     placements: Sequence[Placements],
     written: Sequence[str],
-    *,
     positions: bool,
+    *,
     code: Codes,
 ) -> JoinLayout:
     """Compile branches for evaluation along their trees; see :class:`PlanTables`.

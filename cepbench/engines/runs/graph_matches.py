@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.patterns.model import Variable
+
+_Chunk = TypeVar("_Chunk")
 
 #: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
 #: the operating system once they are dropped, and cost as much again to get as to fill.
@@ -51,29 +54,43 @@ def written_chunks(
     """
     is_set = np.array([variable.is_set for variable in variables])
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
-    search, status = enumeration.new_search(len(variables), roots), enumeration.FULL
-    rows = first_chunk
-    while status != enumeration.ENDED:
+
+    def empty(rows: int, search: enumeration.Search) -> enumeration.Chunk:
         needed = int(search.progress[enumeration.LENGTH])
         members = max(min(room_for_more(_MEMBERS) * rows, _MOST_MEMBERS), needed)
         # Of a larger chunk than needed, the rest is never touched and takes no memory.
-        chunk = enumeration.Chunk(
+        return enumeration.Chunk(
             np.zeros((len(variables), 1 + rows), np.int64),
             np.empty((int(is_set.sum()), members), np.int64),
         )
-        search.progress[enumeration.WRITTEN] = 0
-        status = enumeration.CRAMPED
-        while status == enumeration.CRAMPED:
-            status = write(sets, search, chunk)
-            if status == enumeration.CRAMPED:
-                search = enumeration.roomier(search)
-        written = search.progress[enumeration.WRITTEN]
+
+    search = enumeration.new_search(len(variables), roots)
+    for chunk, written in _filled(search, first_chunk, empty, partial(write, sets)):
         columns: list[Column] = []
         for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
             its = ends[1:] if place < 0 else SetColumn(ends, chunk.members[place, : ends[-1]])
             columns.append(its)
         if written:
             yield columns
+
+
+def _filled(
+    search: enumeration.Search,
+    rows: int,
+    empty: Callable[[int, enumeration.Search], _Chunk],
+    write: Callable[[enumeration.Search, _Chunk], int],
+) -> Iterator[tuple[_Chunk, int]]:
+    """Chunks of growing size that a search fills, and how many matches each has."""
+    status = enumeration.FULL
+    while status != enumeration.ENDED:
+        chunk = empty(rows, search)
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.CRAMPED
+        while status == enumeration.CRAMPED:
+            status = write(search, chunk)
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
+        yield chunk, int(search.progress[enumeration.WRITTEN])
         rows = min(2 * rows, LARGEST_CHUNK)
 
 
@@ -92,25 +109,21 @@ def graph_values(
     """The values of the matches that end in some nodes, in chunks, in the order of
     :func:`graph_chunks`; the graph is unchanged until the last one.
     """
-    search, status = enumeration.new_search(items, len(roots)), enumeration.FULL
-    size = FIRST_CHUNK
+    search = enumeration.new_search(items, len(roots))
     running = np.empty((len(search.path), len(aggregates.columns)))
-    while status != enumeration.ENDED:
-        firsts, lasts, sizes = np.empty((3, items, size), np.int64)
-        computed = np.empty((len(aggregates.columns), size))
-        rows = values.Rows(firsts, lasts, sizes, computed)
-        search.progress[enumeration.WRITTEN] = 0
-        status = enumeration.CRAMPED
-        while status == enumeration.CRAMPED:
-            status = values.enumerate_values(
-                graph, roots, earliest, aggregates, search, running, rows
-            )
-            if status == enumeration.CRAMPED:
-                search = enumeration.roomier(search)
-                running = np.concatenate((running, np.empty_like(running)))
-        written = search.progress[enumeration.WRITTEN]
+
+    def empty(rows: int, _: enumeration.Search) -> values.Rows:
+        firsts, lasts, sizes = np.empty((3, items, rows), np.int64)
+        return values.Rows(firsts, lasts, sizes, np.empty((len(aggregates.columns), rows)))
+
+    def write(search: enumeration.Search, rows: values.Rows) -> int:
+        nonlocal running
+        if len(running) < len(search.path):
+            running = np.concatenate((running, np.empty_like(running)))
+        return values.enumerate_values(graph, roots, earliest, aggregates, search, running, rows)
+
+    for rows, written in _filled(search, FIRST_CHUNK, empty, write):
         yield values.Rows(*(its[:, :written] for its in rows))
-        size = min(2 * size, LARGEST_CHUNK)
 
 
 def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:

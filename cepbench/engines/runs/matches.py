@@ -60,18 +60,17 @@ class SetColumn:
 
     def last(self) -> np.ndarray:
         """The largest position of each set, shape (matches,); -1 of an empty one."""
-        found = np.full(len(self), -1)
-        some = self.sizes > 0
-        pool, begin = self.ranges()
-        found[some] = pool[(begin + self.sizes)[some] - 1]
-        return found
+        return self._ends(self.sizes - 1, -1)
 
     def first(self) -> np.ndarray:
         """The smallest position of each set, shape (matches,); beyond all of an empty one."""
-        found = np.full(len(self), np.iinfo(np.int64).max)
+        return self._ends(np.zeros(len(self), np.int64), np.iinfo(np.int64).max)
+
+    def _ends(self, place: np.ndarray, missing: int) -> np.ndarray:
+        found = np.full(len(self), missing)
         some = self.sizes > 0
         pool, begin = self.ranges()
-        found[some] = pool[begin[some]]
+        found[some] = pool[(begin + place)[some]]
         return found
 
     def ranks(self) -> np.ndarray:

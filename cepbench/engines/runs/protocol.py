@@ -167,18 +167,11 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Option:
-    """An option of an evaluator.
+    """An option of an evaluator."""
 
-    Attributes
-    ----------
-    default : object
-        A number, a text, True, False or None, as tables of results store it in JSON.
-    check : callable
-        (value, name, error) → the value to use, or raises ``error``, like the functions of
-        :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
-    """
-
-    default: Any
+    default: Any  #: a number, a text, True, False or None, as tables of results store it in JSON
+    #: (value, name, error) → the value to use, or raises ``error``, like the functions of
+    #: :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
     check: Callable[..., Any]
     description: str = ""
 

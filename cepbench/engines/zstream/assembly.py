@@ -59,18 +59,9 @@ class Buffer:
 
 
 class Assembly:
-    """The buffers during a round.
+    """The buffers during a round, with the records that those of the operators hold.
 
-    Parameters
-    ----------
-    records : sequence of ndarray of int32, shape (columns, records)
-        Those that the operators' buffers hold.
-    most : int
-        Records that an operator may make.
-    cuts : bool
-        Whether the round is cut in two if it makes more.
-    reports : bool
-        Whether matches are given as positions.
+    An operator may make at most ``most`` records; ``cuts`` says whether more cut the round in two.
     """
 
     def __init__(

@@ -43,17 +43,11 @@ def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.nd
 
 
 class ZStreamEngine(PlanEngine):
-    """Finds the matches of a branch without KL, or counts those of several that differ in leaves.
+    """Finds the matches of a branch without KL, or counts those of several that differ in leaves,
+    which :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
 
-    Parameters
-    ----------
-    task : BranchTask
-        Of branches that :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
-        If latencies are measured, a round is one timestamp.
-    batch_size : int
-        Events in a round, at most.
-    hashing : bool
-        Whether equalities are evaluated by hashing.
+    A round has ``batch_size`` events at most, or is one timestamp if latencies are measured. With
+    ``hashing`` equalities are evaluated by hashing.
     """
 
     SAVED = (
