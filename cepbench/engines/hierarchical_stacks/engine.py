@@ -227,6 +227,9 @@ class SharedStacks(Stateful):
             heads=np.empty(buckets),
             lasts=np.empty(buckets, np.int64),
         )
+        values = self.stacks.events.values
+        #: All values, one column after the other, and where each begins.
+        self._flat = values.reshape(-1), np.arange(len(values)) * room
         push(events, self.stacks, graph, np.empty(len(events.stacks), np.int64))
         self._lows[:] = 0
 
@@ -237,9 +240,7 @@ class SharedStacks(Stateful):
         items, reports = query.items, self.reports[number]
         read = (int(stacks.sizes[query.read_by(item)].sum()) for item in range(items))
         most = max(len(finals), *read)
-        values = stacks.events.values
-        origins = np.arange(len(values)) * values.shape[1]
-        scratch = new_scratch(items, most, len(query.vias), values.reshape(-1), origins)
+        scratch = new_scratch(items, most, len(query.vias), *self._flat)
         scratch.candidates[-1, : len(finals)] = finals
         scratch.sizes[items - 1] = len(finals)
         run = partial(
