@@ -129,12 +129,7 @@ class CompressedMatches:
                     yield dict(zip(shown.names, row, strict=True)) | branch
 
     def sample(self, n: int, seed: int = 0) -> pd.DataFrame:
-        """Matches drawn independently and uniformly, without a list of all.
-
-        Parameters
-        ----------
-        n : int
-            How many; one may be drawn repeatedly.
+        """``n`` matches drawn independently and uniformly, without a list of all.
 
         Returns
         -------

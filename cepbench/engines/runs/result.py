@@ -396,13 +396,7 @@ class Result:
 
 
 def shown_bytes(number: float | None) -> str:
-    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing.
-
-    Parameters
-    ----------
-    number : float or None
-        Bytes; NaN or None if the evaluator does not measure them.
-    """
+    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing."""
     if number is None or pd.isna(number):
         return ""
     for unit in ("B", "kB", "MB"):

@@ -31,13 +31,6 @@ class Step:
 class WorkloadMatches(Mapping[str, Result]):
     """The results of a workload's queries by name, in the order of the workload.
 
-    Parameters
-    ----------
-    taken : sequence of Step
-        In the order in which the queries were computed.
-    stream : EventStream
-        Of the events.
-
     Attributes
     ----------
     metrics : Metrics
@@ -56,7 +49,7 @@ class WorkloadMatches(Mapping[str, Result]):
     ) -> None:
         self._results = dict(results)
         self._stream = stream
-        self._taken = tuple(taken)
+        self._taken = tuple(taken)  # in the order in which the queries were computed
         self.metrics = metrics
 
     def __getitem__(self, query: str) -> Result:
