@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.joins.kernels import tables
+from cepbench.kernels import counts
 from cepbench.kernels.instructions import RULE_COLUMNS
 
 
@@ -36,8 +37,8 @@ def a_state(plan: tables.Plan, **known: np.ndarray) -> tables.NodeState:
     return tables.NodeState(
         **{
             "rows": np.zeros((nodes, tables.STATE_COLUMNS), np.int64),
-            "counts": np.zeros((nodes, tables.COUNT_COLUMNS), np.int64),
-            "peaks": np.zeros(tables.PEAKS, np.int64),
+            "counts": np.zeros((nodes, counts.COUNT_COLUMNS), np.int64),
+            "peaks": np.zeros(counts.PEAKS, np.int64),
             "ints": np.empty(0, np.int64),
             "floats": np.empty(0),
             "members": np.empty((2, 0), np.int64),

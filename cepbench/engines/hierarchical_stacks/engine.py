@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter_ns
 
 import numpy as np
@@ -11,20 +12,17 @@ from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push, stored
 from cepbench.engines.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
+from cepbench.engines.plan_runs.kernels.sequences import FOUND
 from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.plan_runs.sequences import constructed, new_scratch, rounds_of
 from cepbench.engines.runs.matches import BranchMatches, Found
-from cepbench.engines.runs.pieces import events_at_once, matches_at_once, room_for_more
+from cepbench.engines.runs.pieces import room_for_more
 from cepbench.kernels import counts
-from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
-from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
-
-#: Events in a round, so that memory does not grow with batches.
-ROUND = 1 << 15
 
 #: The least room for further events in a stack: arranging the stacks anew takes a while.
 _SPARE = 64
@@ -34,17 +32,12 @@ class SharedStacks(Stateful):
     """Finds the matches of several SEQ of plain and negated items, none of which comes last.
 
     Each event is stored once, whatever the number of queries and items that it may be bound to.
-
-    Attributes
-    ----------
-    stacks : Stacks
-        The events; others once they have been arranged anew.
     """
 
     SAVED = ("_stored", "_arrivals[:]", "_counts[:]", "peaks[:]", "numbers[:]", "reader")
 
     layout: StackLayout
-    stacks: Stacks
+    stacks: Stacks  #: the events; others once they have been arranged anew
 
     def __init__(self) -> None:
         self.reader = NumericReader()
@@ -128,13 +121,10 @@ class SharedStacks(Stateful):
         self.batches += 1
         chunks = [[np.empty((query.items, 0), np.int64)] for query in self.layout.queries]
         before = list(self.numbers)
-        if batch is not None:
-            # Divisions by zero are valid values of conditions.
-            with np.errstate(all="ignore"):
-                size = events_at_once(ROUND)
-                for begin in range(0, len(batch), size):
-                    part = batch[begin : begin + size]
-                    self._round(part, first_position + begin, chunks)
+        # Divisions by zero are valid values of conditions.
+        with np.errstate(all="ignore"):
+            for part, position in rounds_of(batch, first_position):
+                self._round(part, position, chunks)
         self.found = []
         for number, (branch, rows) in enumerate(zip(self.branches, chunks, strict=True)):
             its = None
@@ -237,6 +227,9 @@ class SharedStacks(Stateful):
             heads=np.empty(buckets),
             lasts=np.empty(buckets, np.int64),
         )
+        values = self.stacks.events.values
+        #: All values, one column after the other, and where each begins.
+        self._flat = values.reshape(-1), np.arange(len(values)) * room
         push(events, self.stacks, graph, np.empty(len(events.stacks), np.int64))
         self._lows[:] = 0
 
@@ -247,34 +240,21 @@ class SharedStacks(Stateful):
         items, reports = query.items, self.reports[number]
         read = (int(stacks.sizes[query.read_by(item)].sum()) for item in range(items))
         most = max(len(finals), *read)
-        scratch = sequences.Scratch(
-            candidates=np.empty((items, most), np.int64),
-            sizes=np.zeros(items, np.int64),
-            at=np.zeros(items, np.int64),
-            bound=np.empty(len(query.vias), np.int64),
-            stack=np.empty(STACK),
-            progress=np.array([items, 0, 0]),
-            tallies=np.zeros((items, sequences.TALLIES), np.int64),
-        )
+        scratch = new_scratch(items, most, len(query.vias), *self._flat)
         scratch.candidates[-1, : len(finals)] = finals
-        scratch.sizes[-1] = len(finals)
-        size = matches_at_once(FIRST_CHUNK) if reports else 0
-        ended = False
-        while not ended:
-            matches = np.empty((items, size), np.int64)
-            ended = sequences.construct(
-                reports, query, stacks, self.layout.graph, self._lows[number], scratch, matches
-            )
-            chunks.append(matches[:, : scratch.progress[sequences.WRITTEN]])
-            size = min(2 * size, matches_at_once(LARGEST_CHUNK))
-        found = int(scratch.progress[sequences.FOUND])
-        self.numbers[number] += found
+        scratch.sizes[items - 1] = len(finals)
+        run = partial(
+            sequences.construct,
+            reports,
+            query,
+            stacks,
+            self.layout.graph,
+            self._lows[number],
+            scratch,
+        )
+        chunks += constructed(run, scratch, self._counts[number], least=0, reports=reports)
+        self.numbers[number] += int(scratch.progress[FOUND])
         self.nanoseconds[number] += perf_counter_ns() - begun
-        created = self._counts[number]
-        for item in range(items - 1):
-            its = created[len(created) - 1 - item]
-            its[counts.CREATED] += scratch.tallies[item, sequences.EXTENDED]
-            its[counts.COMPARED] += scratch.tallies[item, sequences.COMPARED]
         self._note_bytes(scratch.candidates.nbytes)
 
     def node_counts(self, branches: slice) -> list[NodeCounts]:

@@ -16,6 +16,7 @@ negation at the end are additions; the branches of an OR share their stacks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
@@ -35,7 +36,7 @@ class StackRun(PlanRun):
     Branches that wait for a group or a negated event have stacks of their own.
     """
 
-    def __init__(self, task: Task, shared: SharedStacks) -> None:
+    def __init__(self, task: Task, shared: SharedStacks | None = None) -> None:
         warm_up()
         self._on_stacks: list[StackEngine] = []
         branches = task.pattern.branches()
@@ -43,7 +44,7 @@ class StackRun(PlanRun):
         together = [number for number in range(len(branches)) if number not in apart]
         groups = [together] * bool(together) + [[number] for number in apart]
         trees = [right_deep(branch.planned_names) for branch in branches]
-        super().__init__(task, trees, partial(self._engine, shared), groups)
+        super().__init__(task, trees, partial(self._engine, shared or SharedStacks()), groups)
 
     def _engine(self, shared: SharedStacks, task: BranchTask) -> Engine | GroupEngine:
         """Matches that wait for a negated event are kept as those that wait for a group's events."""
@@ -71,25 +72,20 @@ class StackRun(PlanRun):
         return replace(super().metrics(), details={"construction_seconds": seconds})
 
 
-def open_hierarchical_stacks(task: Task) -> StackRun:
-    """Run the branches of a pattern over one set of stacks."""
-    return StackRun(task, SharedStacks())
-
-
-class HierarchicalStacks:
-    """Opens tasks whose runs share their stacks.
+def open_together() -> Callable[[Task], StackRun]:
+    """See :attr:`cepbench.engines.runs.protocol.Evaluator.together`.
 
     A task that is opened after the first batch has new stacks, which those opened later share.
     """
+    shared = SharedStacks()
 
-    def __init__(self) -> None:
-        self._shared = SharedStacks()
+    def opened(task: Task) -> StackRun:
+        nonlocal shared
+        if shared.has_begun:
+            shared = SharedStacks()
+        return StackRun(task, shared)
 
-    def open(self, task: Task) -> StackRun:
-        """See :attr:`cepbench.engines.runs.protocol.Evaluator.together`."""
-        if self._shared.has_begun:
-            self._shared = SharedStacks()
-        return StackRun(task, self._shared)
+    return opened
 
 
 @cache
@@ -100,11 +96,11 @@ def warm_up() -> None:
 
 HIERARCHICAL_STACKS = Evaluator(
     "hierarchical-stacks",
-    open_hierarchical_stacks,
+    StackRun,
     without_plan=True,
     constructs=("SEQ", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     snapshots=True,
-    together=lambda: HierarchicalStacks().open,
+    together=open_together,
     source="[liu2011]_",
 )

@@ -12,6 +12,7 @@ import numpy as np
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Graph
 from cepbench.engines.plan_runs.compiled import CompiledBranch
+from cepbench.engines.plan_runs.kernels.sequences import COMPARE, PROGRAM, RULE_KINDS
 from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
 from cepbench.patterns.concepts import ConceptHierarchy
@@ -160,7 +161,7 @@ class _Writer:
             values = equal_values([*positive, *check.clauses])
             owned.append(self._reached(check.name, after, values, check.clauses, vias))
         filters = [self._filter(branch, name) for name in owners]
-        spans, rules = rule_tables(owned, sequences.RULE_KINDS)
+        spans, rules = rule_tables(owned, RULE_KINDS)
         reads = [self._reads[name] for name in owners]
         tested = [item for item, _ in checks]
         return sequences.Query(
@@ -222,7 +223,7 @@ class _Writer:
             return LOAD_LEFT, self._column_of(value), self._owner[value[0]], 0
 
         rules, programs = self._programs.conditions(clauses, (name,), compare, load)
-        return {sequences.COMPARE: rules, sequences.PROGRAM: programs}
+        return {COMPARE: rules, PROGRAM: programs}
 
     def _column_of(self, value: Derived) -> int:
         return self._column(value[1], self._reads[value[0]])

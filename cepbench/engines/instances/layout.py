@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from cepbench.engines.plan_runs.engine import Layout, columns_of
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import (
     Codes,
-    ProgramWriter,
     RowPrograms,
     Rule,
     compared,
     rule_tables,
 )
+from cepbench.engines.plan_runs.tables import PlanTables
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import Check
@@ -37,7 +38,6 @@ class InstanceLayout(Layout):
     #: The columns of an event filled by each leaf, with their expressions.
     values: tuple[tuple[tuple[int, Expression], ...], ...]
     width: int  #: number of columns of an event
-    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch, the root last
     has_sets: bool
 
 
@@ -48,16 +48,8 @@ def instance_layout(
     written: Sequence[str],
     code: Codes,
 ) -> InstanceLayout:
-    """Compile branches to tables, with trees over exactly their positive variables.
-
-    Several consume each other's events, and positions of their matches are compared in the order of
-    ``written``, all variables of the pattern.
-    """
-    planned = [
-        PlannedNodes(branch, tree, positions=True, placements=its)
-        for branch, tree, its in zip(branches, trees, placements, strict=True)
-    ]
-    return _Writer(planned, written, code).layout()
+    """Compile branches to tables; see :class:`PlanTables`."""
+    return _Writer(branches, trees, placements, written, code, positions=True).layout()
 
 
 class _Columns:
@@ -87,41 +79,22 @@ class _Columns:
         return max(map(len, self._of_type.values()), default=0)
 
 
-class _Writer:
-    """Numbers nodes and columns, and writes the rules."""
+class _Writer(PlanTables):
+    """Numbers columns of values, and writes the rules."""
 
-    def __init__(
-        self,
-        planned: Sequence[PlannedNodes],
-        written: Sequence[str],
-        code: Codes,
-    ) -> None:
-        self.planned = planned
-        self.written = list(written)
-        self.programs = ProgramWriter(code)
-        self.columns = _Columns(overlap=_types_overlap(planned))
-        leaves = [part.inner for part in planned]
-        inner = [len(part.nodes) - part.inner for part in planned]
-        self.leaves = sum(leaves)
-        self.first_leaf = (np.cumsum(leaves) - leaves).tolist()
-        self.first_inner = (self.leaves + np.cumsum(inner) - inner).tolist()
-        self.total = self.leaves + sum(inner)
-        self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
-        self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
-        self.names: list[tuple[str, ...]] = [()] * self.total
-        self.late = False
-        self.consuming = planned[0].pattern.strategy.name == "consuming"
+    columns = tables.NODE_COLUMNS
+    late = False  #: whether matches are deferred
 
     def layout(self) -> InstanceLayout:
+        self.values = _Columns(overlap=_types_overlap(self.planned))
         several = len(self.planned) > 1
         column = int(several)
-        members: list[tuple[int, ...]] = []
         for branch, part in enumerate(self.planned):
             writer = _BranchWriter(self, branch, part)
             writer.write(column)
             column += columns_of(part.pattern)
-            members.append(tuple(map(writer.place, range(len(part.nodes)))))
-            self.table[members[-1][-1], tables.BRANCH] = branch if several else -1
+            root = writer.place(len(part.nodes) - 1)
+            self.table[root, tables.BRANCH] = branch if several else -1
         spans, rules = rule_tables(self.owned, tables.RULE_KINDS)
         plan = tables.Plan(
             nodes=self.table,
@@ -140,16 +113,11 @@ class _Writer:
         )
         return InstanceLayout(
             plan=plan,
-            leaves=tuple(leaf for part in self.planned for leaf in part.branch.leaves),
-            filters=tuple(
-                clauses for part in self.planned for clauses in part.branch.filters.values()
-            ),
+            **self.shared(),
             values=tuple(
-                tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
+                tuple(self.values.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
             ),
-            width=self.columns.width,
-            nodes=tuple(self.names),
-            branches=tuple(members),
+            width=self.values.width,
             columns=column,
             has_sets=any(part.kleene for part in self.planned),
         )
@@ -170,16 +138,10 @@ class _BranchWriter:
         self.whole = whole
         self.planned = planned
         self.pattern = planned.pattern
-        self.first_leaf = whole.first_leaf[branch]
-        self.first_inner = whole.first_inner[branch]
-        self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
+        #: Node → its number in the tables.
+        self.place = partial(whole.place, branch)
+        self.leaf_of = {name: self.place(at) for name, at in planned.leaf_of.items()}
         self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
-
-    def place(self, number: int) -> int:
-        """The number in the tables of one of the branch's nodes."""
-        if number < self.planned.inner:
-            return self.first_leaf + number
-        return self.first_inner + number - self.planned.inner
 
     def write(self, column: int) -> None:
         """Write all nodes; the branch's matches begin at ``column``."""
@@ -286,4 +248,4 @@ class _BranchWriter:
 
     def _read(self, leaf: int, derived: Derived) -> int:
         name, expression = derived
-        return self.whole.columns.number(leaf, self.planned.branch.variables[name], expression)
+        return self.whole.values.number(leaf, self.planned.branch.variables[name], expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +19,15 @@ from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.engines.joins.layout import JoinLayout, join_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
-from cepbench.engines.plan_runs.nodes import Tree
 from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
-from cepbench.kernels.counts import COMPARED
+from cepbench.kernels.counts import COMPARED, COUNT_COLUMNS
 from cepbench.kernels.instructions import STACK
-from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.planning.plans.tree import Placements
 from cepbench.state import check_shape, damaged
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 #: Moments per window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
@@ -68,13 +65,15 @@ class JoinEngine(PlanEngine):
         super().__init__(task)
         branches = tuple(branch.with_partition() for branch in task.branches)
         written = task.written if len(branches) > 1 else branches[0].positive_names
-        self.layout = _layout(
+        compiled = (
             branches,
             tuple(task.trees),
             tuple(task.placements),
             tuple(written),
             task.reports,
-            task.reader,
+        )
+        self.layout = _layout_without_texts(*compiled) or join_layout(
+            *compiled, code=task.reader.code
         )
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
@@ -222,28 +221,9 @@ class JoinEngine(PlanEngine):
         )
 
 
-def _layout(
-    branches: tuple[Pattern, ...],
-    trees: tuple[Tree, ...],
-    placements: tuple[Placements, ...],
-    written: tuple[str, ...],
-    positions: bool,
-    reader: NumericReader,
-) -> JoinLayout:
-    return _layout_without_texts(branches, trees, placements, written, positions) or join_layout(
-        branches, trees, placements, written, positions=positions, code=reader.code
-    )
-
-
 @lru_cache(maxsize=256)
-def _layout_without_texts(
-    branches: tuple[Pattern, ...],
-    trees: tuple[Tree, ...],
-    placements: tuple[Placements, ...],
-    written: tuple[str, ...],
-    positions: bool,
-) -> JoinLayout | None:
-    """The cached layout of patterns and plans.
+def _layout_without_texts(*compiled: Any) -> JoinLayout | None:
+    """The cached :func:`join_layout` of patterns and plans.
 
     None if they mention texts, whose codes are those of a reader.
     """
@@ -253,7 +233,7 @@ def _layout_without_texts(
         texts.append(text)
         return 0.0
 
-    layout = join_layout(branches, trees, placements, written, positions=positions, code=code)
+    layout = join_layout(*compiled, code=code)
     return None if texts else layout
 
 
@@ -291,7 +271,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
         chain=np.empty(INDEXED, np.int64),
         moments=np.empty(MOMENTS_PER_STEP, np.int64),
         live=np.empty((2, MOMENTS_PER_STEP), np.int64),
-        before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
+        before=np.empty((len(layout.plan.nodes), COUNT_COLUMNS), np.int64),
         ahead=np.empty(len(layout.leaves), np.int64),
         due=np.empty(len(layout.leaves), np.int64),
         extras=_extras(layout),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from cepbench.engines.plan_runs.nodes import Key, Node, PlannedNodes, Tree
 from cepbench.engines.plan_runs.programs import (
     Codes,
     Compared,
-    ProgramWriter,
     RowPrograms,
     Rule,
     SetPlace,
@@ -26,6 +26,7 @@ from cepbench.engines.plan_runs.programs import (
     distinct_events,
     rule_tables,
 )
+from cepbench.engines.plan_runs.tables import PlanTables
 from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Clause, Kind, Pattern
@@ -41,7 +42,6 @@ class JoinLayout(Layout):
     values: tuple[tuple[Derived, ...], ...]  #: the values in each leaf's float columns
     #: Whether events have a rank within a partition, in addition to timestamp and position.
     ranks: bool
-    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch without checks, the root last
 
     @property
     def integer_columns(self) -> int:
@@ -54,73 +54,38 @@ def join_layout(
     trees: Sequence[Tree],
     placements: Sequence[Placements],
     written: Sequence[str],
-    *,
     positions: bool,
+    *,
     code: Codes,
 ) -> JoinLayout:
-    """Compile branches for evaluation along their trees, which are over exactly their positive
-    variables.
+    """Compile branches for evaluation along their trees; see :class:`PlanTables`.
 
-    Several branches have equal windows, and consume each other's events: an event is in at most one
-    match of the whole pattern. Their plans run as one, in common steps, with a stored root for each
-    that does not wait; see :mod:`cepbench.engines.joins.kernels.consume`. Positions of matches are
-    compared in the order of ``written``, all variables of the pattern; without ``positions``
-    matches are only counted.
+    The plans of several branches run in common steps, with a stored root for each that does not
+    wait; see :mod:`cepbench.engines.joins.kernels.consume`. Without ``positions`` matches are only
+    counted.
     """
-    planned = [
-        PlannedNodes(branch, tree, positions=positions, placements=its)
-        for branch, tree, its in zip(branches, trees, placements, strict=True)
-    ]
-    return _Writer(planned, written, positions, code).layout()
+    writer = _Writer(branches, trees, placements, written, code, positions=positions)
+    return writer.layout(positions=positions)
 
 
-class _Writer:
-    """Numbers the nodes of all branches: leaves, checks, inner nodes."""
+class _Writer(PlanTables):
+    """Writes the tables of all branches."""
 
-    def __init__(
-        self,
-        planned: Sequence[PlannedNodes],
-        written: Sequence[str],
-        positions: bool,
-        code: Codes,
-    ) -> None:
-        self.planned = planned
-        self.written = list(written)
-        self.positions = positions
-        self.programs = ProgramWriter(code)
-        # Late checks last, so that both kinds are contiguous.
-        self.checks = [
-            sorted(
-                ((node, check) for node in part.nodes for check in node.checks),
-                key=lambda pair: pair[1].is_late,
-            )
-            for part in planned
-        ]
-        sizes = np.array(
-            [
-                [part.inner for part in planned],
-                [len(checks) for checks in self.checks],
-                [len(part.nodes) - part.inner for part in planned],
-            ]
-        )
-        self.firsts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
-        self.total = int(sizes.sum())
-        self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
+    columns = tables.NODE_COLUMNS
+    has_checks = True
+
+    def layout(self, *, positions: bool) -> JoinLayout:
         for column in (
             tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT, tables.IS_ROOT, tables.KEPT,
         ):  # fmt: skip
             self.table[:, column] = 0
         self.table[:, tables.RETAINED] = 1
-        self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
-        self.names: list[tuple[str, ...]] = [()] * self.total
-
-    def layout(self) -> JoinLayout:
         several = len(self.planned) > 1
         # A match of several branches has the number of its branch in its first column.
         column = int(several)
         writers = []
         for branch, part in enumerate(self.planned):
-            writer = _BranchWriter(self, branch, part, column)
+            writer = _BranchWriter(self, branch, part, column, positions=positions)
             writer.write()
             writers.append(writer)
             column = writer.columns
@@ -138,21 +103,18 @@ class _Writer:
             inner=inner,
             stored=first.stored,
             waits=first.waits,
-            late_first=inner - sum(check.is_late for _, check in self.checks[0]),
+            late_first=inner - sum(check.is_late for _, check in first.checks),
             late_last=inner,
             consuming=first.consuming,
         )
         return JoinLayout(
             plan=plan,
-            leaves=tuple(leaf for part in self.planned for leaf in part.branch.leaves),
-            filters=tuple(its for part in self.planned for its in part.branch.filters.values()),
+            **self.shared(),
             values=tuple(
                 tuple(floats) for its in writers for floats in its.floats[: its.planned.inner]
             ),
-            nodes=tuple(self.names),
             ranks=first.partitioned,
-            columns=column if self.positions else 0,
-            branches=tuple(tuple(map(its.place, range(len(its.planned.nodes)))) for its in writers),
+            columns=column if positions else 0,
         )
 
 
@@ -161,20 +123,28 @@ class _BranchWriter:
     the tables.
     """
 
-    def __init__(self, whole: _Writer, branch: int, planned: PlannedNodes, column: int) -> None:
+    def __init__(
+        self, whole: _Writer, branch: int, planned: PlannedNodes, column: int, *, positions: bool
+    ) -> None:
         self.pattern = planned.pattern
         self.planned = planned
         self.nodes = planned.nodes
         self.window = self.pattern.window.length
         self.whole, self.table, self.programs = whole, whole.table, whole.programs
-        self.first_leaf, self.first_check, self.first_inner = whole.firsts[:, branch].tolist()
+        #: Node → its number in the tables.
+        self.place = partial(whole.place, branch)
+        self.first_check = int(whole.firsts[1, branch])
         self.row_programs = RowPrograms(
             self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
         )
         self.partitioned = self.pattern.strategy.name == "partition_contiguity"
-        self.checks = whole.checks[branch]
+        # Late checks last, so that both kinds are contiguous.
+        self.checks = sorted(
+            ((node, check) for node in planned.nodes for check in node.checks),
+            key=lambda pair: pair[1].is_late,
+        )
         self.root = self.nodes[-1]
-        self.consuming = self.pattern.strategy.name == "consuming"
+        self.consuming = whole.consuming
         self.waits = tables.WAITS_NOT
         if any(check.is_late for _, check in self.checks):
             self.waits = tables.WAITS_LATEST if self.consuming else tables.WAITS_EARLIEST
@@ -187,18 +157,12 @@ class _BranchWriter:
         )
         self.targets: dict[str, int] = {}
         self.columns = column
-        for variable in self.pattern.positive if whole.positions else ():
+        for variable in self.pattern.positive if positions else ():
             self.targets[variable.name] = self.columns
             self.columns += 2 if variable.kind is Kind.KLEENE else 1
         # Column numbers by content, for each node.
         self.ints: list[dict[Key, int]] = []
         self.floats: list[dict[Derived, int]] = []
-
-    def place(self, number: int) -> int:
-        """The number in the tables of one of the branch's nodes."""
-        if number < self.planned.inner:
-            return self.first_leaf + number
-        return self.first_inner + number - self.planned.inner
 
     def write(self) -> None:
         """Write all nodes and checks."""
@@ -272,10 +236,7 @@ class _BranchWriter:
         if self._is_direct_root(node):
             row[tables.SET] = self.targets.get(name, -1)
             return
-        for end, column in (
-            ("earliest", tables.SET_EARLIEST),
-            ("latest", tables.SET_LATEST),
-        ):
+        for end, column in (("earliest", tables.SET_EARLIEST), ("latest", tables.SET_LATEST)):
             where = ints.get((end, name), -1)
             row[column] = where if where > 1 else -1
         if "contiguity" in self.pattern.strategy.name and self.planned.is_chain:

@@ -80,22 +80,19 @@ class Layout:
     leaves: tuple[Variable, ...]
     filters: tuple[tuple[Clause, ...], ...]  #: conditions on each leaf alone
     nodes: tuple[tuple[str, ...], ...]  #: the variables of each node
+    #: The nodes of each branch without checks, the root last; empty for an engine of one branch.
+    branches: tuple[tuple[int, ...], ...] = ()
     #: Number of columns of a match: the number of the branch if there are several, then for each
     #: variable of a branch the position of its event, or start and size of its set.
     columns: int
 
 
 class Engine(Stateful, ABC):
-    """Finds the matches of one branch of a pattern, or of several that consume each other's events.
-
-    Attributes
-    ----------
-    ranks : PartitionRanks or None
-        Ranks of events within partitions, under partition contiguity.
-    """
+    """Finds the matches of one branch of a pattern, or of several that consume each other's events."""
 
     SAVED: ClassVar[tuple[str, ...]] = ("latencies[:]", "ranks")
 
+    #: Ranks of events within partitions, under partition contiguity.
     ranks: PartitionRanks | None = None
 
     def __init__(self, task: BranchTask) -> None:

@@ -63,21 +63,8 @@ def open_ended(branch: Pattern) -> bool:
 class GroupEngine(Stateful):
     """Finds the matches of branches with groups, from those of their plain variables.
 
-    Parameters
-    ----------
-    task : BranchTask
-        Of one branch, or of several that consume each other's events.
-    engine : callable
-        BranchTask → the engine that joins the plain variables.
-    waits : bool
-        Whether that engine waits for negated items that come last; else they are checked here.
-    negates : bool
-        Whether that engine checks any negated items; else all are checked here.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If latencies are to be measured.
+    The given engine joins the plain variables; if it ``waits`` for negated items that come last, or
+    ``negates`` any, they are not checked here. Latencies are not measured: an error.
     """
 
     SAVED = ("_used", "_recent", "_branches")
@@ -257,12 +244,7 @@ class _Branch(Stateful):
         self.contending = no_matches(branch.positive)
 
     def run(
-        self,
-        batch: EventStream | None,
-        first_position: int,
-        recent: RecentEvents,
-        *,
-        ended: bool,
+        self, batch: EventStream | None, first_position: int, recent: RecentEvents, *, ended: bool
     ) -> BranchMatches:
         """Process a batch of events; returns the matches that are complete."""
         for group in self._formed.values():

@@ -64,13 +64,7 @@ class Node:
 
 
 class PlannedNodes:
-    """The nodes of a plan for a pattern without OR.
-
-    Attributes
-    ----------
-    before, kleene, leaf_of
-        See :class:`CompiledBranch`.
-    """
+    """The nodes of a plan for a pattern without OR."""
 
     def __init__(
         self, pattern: Pattern, tree: Tree, *, positions: bool, placements: Placements = ()
@@ -90,6 +84,7 @@ class PlannedNodes:
         for node in self.nodes[self.inner :]:
             self._find_conditions(node)
         self._place_checks()
+        self.checks = sum(len(node.checks) for node in self.nodes)  #: how many there are
         self._find_ranks()
         root_node = self.nodes[-1]
         if positions:

@@ -139,13 +139,7 @@ class ProgramWriter:
     ) -> tuple[list[Rule], list[Rule]]:
         """Rules of comparisons of two values, and programs for all other clauses.
 
-        The left sides of comparisons are values of ``mine``. A comparison without a rule is not
-        tested.
-
-        Raises
-        ------
-        UnsupportedPatternError
-            If a clause nests deeper than the stack.
+        The left sides of comparisons are values of ``mine``. A comparison without a rule is not tested.
         """
 
         def loaded(expression: Expression) -> Rule | None:

@@ -31,23 +31,11 @@ Opens = Callable[[BranchTask], Engine | GroupEngine]
 
 
 class PlanRun(Stateful):
-    """A run of one task along a tree for each branch.
+    """A run of one task along a tree, or an automaton, for each branch.
 
-    Parameters
-    ----------
-    trees : sequence of nested pairs of names, or of automata
-        One per branch of the pattern.
-    engine : callable
-        :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
-    groups : sequence of sequence of int, optional
-        The numbers of the branches of each engine, if not one; those that consume each other's events
-        always have one engine.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If branches without groups that consume each other's events wait for a negated event after
-        all others.
+    Branches that consume each other's events have one engine; so have the numbers in each of
+    ``groups``, by default one. Branches that consume each other's events and wait for a negated event
+    after all others are unsupported, unless one has groups.
     """
 
     SAVED = ("_first", "_last", "_reader", "_union", "_engines")
@@ -169,10 +157,7 @@ def run_of_trees(engine: Opens, task: Task) -> PlanRun:
 def chain(plan: Plan) -> Tree[str]:
     """The chain of states as a left-deep tree: states are left children, buffers right ones.
 
-    Raises
-    ------
-    EvaluationError
-        If the plan joins two partial matches, which a chain of states cannot.
+    A plan that joins two partial matches, which a chain of states cannot, is an EvaluationError.
     """
     order: list[str] = []
     tree = plan.tree

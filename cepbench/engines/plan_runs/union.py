@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,21 +16,16 @@ from cepbench.state import Stateful
 _NO_TIMES = np.empty(0, np.int64)
 
 
+@dataclass
 class _Pending(Stateful):
-    """Matches of one branch that a waiting twin may also find, each up to a deadline.
-
-    Attributes
-    ----------
-    deadlines : ndarray of int64, shape (matches,)
-        Timestamp after which the twin has decided.
-    reported : ndarray of bool, shape (matches,)
-        Whether they were reported; the others are held back for an earlier twin.
-    """
+    """Matches of one branch that a waiting twin may also find, each up to a deadline."""
 
     SAVED = ("matches", "deadlines", "reported")
 
-    def __init__(self, matches: BranchMatches, deadlines: np.ndarray, reported: np.ndarray) -> None:
-        self.matches, self.deadlines, self.reported = matches, deadlines, reported
+    matches: BranchMatches
+    deadlines: np.ndarray  #: int64 (matches,): timestamp after which the twin has decided
+    #: bool (matches,): whether they were reported; the others are held back for an earlier twin.
+    reported: np.ndarray
 
     def taken(self, kept: np.ndarray) -> _Pending:
         return _Pending(self.matches.taken(kept), self.deadlines[kept], self.reported[kept])
@@ -121,11 +117,6 @@ class Union(Stateful):
     the same variables can have duplicates. A duplicate is attributed to the first branch; if that
     still waits for a negated event, the match is held back until it has decided. The state between
     batches is limited to the matches within a window.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Branches of a pattern.
     """
 
     SAVED = ("_times", "_twins")

@@ -17,20 +17,7 @@ from cepbench.arguments import whole
 from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.graph_drawing import graph_svg
 from cepbench.engines.runs.graph_matches import graph_chunks
-from cepbench.engines.runs.kernels.graph import (
-    HEAD,
-    ITEM,
-    LEFT,
-    NEXT,
-    NONE,
-    POSITION,
-    PREDECESSOR,
-    RIGHT,
-    START,
-    UNION,
-    empty_graph,
-    stored_nodes,
-)
+from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.matches import (
     BranchMatches,
     branches_frame,
@@ -58,7 +45,6 @@ class CompressedMatches:
 
     Parameters
     ----------
-    pattern : Pattern
     parts : sequence of (int, RootedGraph)
         The number of a branch in ``pattern.branches()``, and matches of it.
     places : ndarray of int64, optional
@@ -79,7 +65,7 @@ class CompressedMatches:
     ) -> None:
         self.pattern = pattern
         self.parts = list(parts) or [
-            (0, RootedGraph.of(empty_graph(), *np.empty((3, 0), np.int64)))
+            (0, RootedGraph.of(graphs.empty_graph(), *np.empty((3, 0), np.int64)))
         ]
         self._places = places
         self._branches = pattern.branches()
@@ -143,13 +129,7 @@ class CompressedMatches:
                     yield dict(zip(shown.names, row, strict=True)) | branch
 
     def sample(self, n: int, seed: int = 0) -> pd.DataFrame:
-        """Matches drawn independently and uniformly, without a list of all.
-
-        Parameters
-        ----------
-        n : int
-            How many; one may be drawn repeatedly.
-        seed : int
+        """``n`` matches drawn independently and uniformly, without a list of all.
 
         Returns
         -------
@@ -196,15 +176,10 @@ class CompressedMatches:
         return arrow_table(self.pattern, shown)
 
     def returned(self, events: EventStream) -> pa.Table:
-        """The columns of RETURN, as :attr:`cepbench.Result.arrow` has them.
+        """The columns of RETURN, as :attr:`cepbench.Result.arrow` has them, from the whole stream.
 
-        Unless a column has all values of a Kleene variable, or the pattern an OR, they are computed
-        along the graph, without lists of positions.
-
-        Parameters
-        ----------
-        events : EventStream
-            The whole stream.
+        Unless a column has all values of a Kleene variable, or the pattern an OR, they are computed along
+        the graph, without lists of positions.
         """
         pattern, places = self.pattern, self._places
         if not values_suffice(pattern):
@@ -231,20 +206,20 @@ class CompressedMatches:
         """
         tables = []
         for offset, number, part in self._numbered():
-            nodes = stored_nodes(part.graph)
+            nodes = graphs.stored_nodes(part.graph)
             names = np.array([v.name for v in self._branches[number].positive], object)
-            is_event = nodes[:, ITEM] != UNION
+            is_event = nodes[:, graphs.ITEM] != graphs.UNION
             matches = np.zeros(len(nodes), object)
             np.add.at(matches, part.roots, np.array(part.counts, object))
             positions = np.zeros(len(nodes), np.int64)
-            positions[is_event] = self._shown(nodes[is_event, POSITION])
+            positions[is_event] = self._shown(nodes[is_event, graphs.POSITION])
             table = pd.DataFrame(
                 {
                     "node": offset + np.arange(len(nodes)),
                     "kind": np.where(is_event, "event", "union"),
-                    "variable": np.where(is_event, names[nodes[:, ITEM]], None),
+                    "variable": np.where(is_event, names[nodes[:, graphs.ITEM]], None),
                     "position": pd.arrays.IntegerArray(positions, ~is_event),
-                    "start": self._shown(nodes[:, START]),
+                    "start": self._shown(nodes[:, graphs.START]),
                     "matches": _column(matches.tolist()),
                 }
             )
@@ -260,16 +235,16 @@ class CompressedMatches:
         """
         tables = []
         for offset, _, part in self._numbered():
-            nodes = stored_nodes(part.graph)
-            is_union = nodes[:, ITEM] == UNION
+            nodes = graphs.stored_nodes(part.graph)
+            is_union = nodes[:, graphs.ITEM] == graphs.UNION
             for kind, column, has in (
-                ("predecessor", PREDECESSOR, ~is_union),
-                ("event", HEAD, is_union),
-                ("left", LEFT, is_union),
-                ("right", RIGHT, is_union),
+                ("predecessor", graphs.PREDECESSOR, ~is_union),
+                ("event", graphs.HEAD, is_union),
+                ("left", graphs.LEFT, is_union),
+                ("right", graphs.RIGHT, is_union),
             ):
                 its = np.flatnonzero(has)
-                its = its[nodes[its, column] != NONE]
+                its = its[nodes[its, column] != graphs.NONE]
                 target = offset + nodes[its, column]
                 tables.append(pd.DataFrame({"node": offset + its, "kind": kind, "target": target}))
         return pd.concat(tables).sort_values("node", kind="stable", ignore_index=True)
@@ -286,7 +261,7 @@ class CompressedMatches:
         offset = 0
         for number, part in self.parts:
             yield offset, number, part
-            offset += int(part.graph.totals[NEXT])
+            offset += int(part.graph.totals[graphs.NEXT])
 
     def _repr_svg_(self) -> str:
         if len(self.nodes) > DRAWN_NODES:

@@ -17,15 +17,8 @@ from cepbench.streams.event_stream import EventStream
 def match_cube(
     pattern: Pattern, positions: pd.DataFrame, stream: EventStream, levels: Any
 ) -> pd.DataFrame:
-    """Matches by concept; see :meth:`cepbench.engines.runs.workload_result.WorkloadMatches.cube`.
-
-    Parameters
-    ----------
-    positions : DataFrame
-        Its matches.
-    stream : EventStream
-        In which they are.
-    levels : int, iterable of int, mapping, or None
+    """Matches, given by positions in a stream, by concept; see
+    :meth:`cepbench.engines.runs.workload_result.WorkloadMatches.cube`.
     """
     wanted = _wanted(pattern, stream, levels)
     own = pd.DataFrame({name: stream.type_codes[positions[name].to_numpy(int)] for name in wanted})
@@ -54,13 +47,7 @@ def _labels(stream: EventStream, level: int, codes: pd.Series) -> list[str]:
 
 
 def _wanted(pattern: Pattern, stream: EventStream, levels: Any) -> dict[str, list[int]]:
-    """The levels of each variable, ascending.
-
-    Raises
-    ------
-    EvaluationError
-        For a variable that matches do not bind to one event each, and levels that are no numbers.
-    """
+    """The levels of each variable, ascending; others are errors."""
     branches = pattern.structure.alternatives()
     single = {
         variable.name: variable

@@ -12,16 +12,8 @@ _COLUMN, _ROW, _RADIUS, _BEND = 74.0, 40.0, 4.0, 44.0
 def graph_svg(nodes: pd.DataFrame, pointers: pd.DataFrame) -> str:
     """Draw events as boxes and unions as dots, each to the right of what it points to.
 
-    Parameters
-    ----------
-    nodes, pointers : DataFrame
-        See :class:`cepbench.engines.runs.compressed.CompressedMatches`. An event at which matches end
-        has their number below it.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element in the colour of the text around it.
+    The tables are those of :class:`cepbench.engines.runs.compressed.CompressedMatches`. An event at which
+    matches end has their number below it. The ``<svg>`` element has the colour of the text around it.
     """
     targets: dict[int, list[int]] = {node: [] for node in nodes["node"].tolist()}
     for node, target in zip(pointers["node"].tolist(), pointers["target"].tolist(), strict=True):

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from cepbench.engines.runs.kernels import enumeration, values
-from cepbench.engines.runs.kernels.graph import (
-    COLUMNS,
-    ITEM,
-    NONE,
-    POSITION,
-    PREDECESSOR,
-    START,
-    MatchGraph,
-    graph_of,
-)
+from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.patterns.model import Variable
+
+_Chunk = TypeVar("_Chunk")
 
 #: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
 #: the operating system once they are dropped, and cost as much again to get as to fill.
@@ -30,7 +24,7 @@ _MEMBERS, _MOST_MEMBERS = 64, 3 << 20
 
 
 def graph_chunks(
-    graph: MatchGraph,
+    graph: graphs.MatchGraph,
     roots: np.ndarray,
     earliest: np.ndarray,
     variables: Sequence[Variable],
@@ -38,21 +32,9 @@ def graph_chunks(
 ) -> Iterator[list[Column]]:
     """The matches that end in some nodes, in chunks as :class:`BranchMatches` has them.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-        Unchanged until the last chunk.
-    roots, earliest : ndarray of int64, shape (n,)
-        The last events of matches, and for each the position of the first event in its window.
-    variables : sequence of Variable
-        The positive ones, in written order; items of the graph are their numbers.
-    first_chunk : int
-        Matches in the first chunk; later ones are larger.
-
-    Yields
-    ------
-    list of Column
-        A column for each variable. Matches are in the order of ``roots``.
+    The graph must not change before the last chunk. Items of the graph are numbers of ``variables``, the
+    positive ones in written order. Matches are in the order of ``roots``; chunks after the first one
+    are larger.
     """
     write = partial(enumeration.enumerate_matches, graph, roots, earliest)
     yield from written_chunks(variables, len(roots), write, first_chunk)
@@ -72,29 +54,43 @@ def written_chunks(
     """
     is_set = np.array([variable.is_set for variable in variables])
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
-    search, status = enumeration.new_search(len(variables), roots), enumeration.FULL
-    rows = first_chunk
-    while status != enumeration.ENDED:
+
+    def empty(rows: int, search: enumeration.Search) -> enumeration.Chunk:
         needed = int(search.progress[enumeration.LENGTH])
         members = max(min(room_for_more(_MEMBERS) * rows, _MOST_MEMBERS), needed)
         # Of a larger chunk than needed, the rest is never touched and takes no memory.
-        chunk = enumeration.Chunk(
+        return enumeration.Chunk(
             np.zeros((len(variables), 1 + rows), np.int64),
             np.empty((int(is_set.sum()), members), np.int64),
         )
-        search.progress[enumeration.WRITTEN] = 0
-        status = enumeration.CRAMPED
-        while status == enumeration.CRAMPED:
-            status = write(sets, search, chunk)
-            if status == enumeration.CRAMPED:
-                search = enumeration.roomier(search)
-        written = search.progress[enumeration.WRITTEN]
+
+    search = enumeration.new_search(len(variables), roots)
+    for chunk, written in _filled(search, first_chunk, empty, partial(write, sets)):
         columns: list[Column] = []
         for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
             its = ends[1:] if place < 0 else SetColumn(ends, chunk.members[place, : ends[-1]])
             columns.append(its)
         if written:
             yield columns
+
+
+def _filled(
+    search: enumeration.Search,
+    rows: int,
+    empty: Callable[[int, enumeration.Search], _Chunk],
+    write: Callable[[enumeration.Search, _Chunk], int],
+) -> Iterator[tuple[_Chunk, int]]:
+    """Chunks of growing size that a search fills, and how many matches each has."""
+    status = enumeration.FULL
+    while status != enumeration.ENDED:
+        chunk = empty(rows, search)
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.CRAMPED
+        while status == enumeration.CRAMPED:
+            status = write(search, chunk)
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
+        yield chunk, int(search.progress[enumeration.WRITTEN])
         rows = min(2 * rows, LARGEST_CHUNK)
 
 
@@ -104,7 +100,7 @@ def room_for(events: int) -> int:
 
 
 def graph_values(
-    graph: MatchGraph,
+    graph: graphs.MatchGraph,
     roots: np.ndarray,
     earliest: np.ndarray,
     items: int,
@@ -113,25 +109,21 @@ def graph_values(
     """The values of the matches that end in some nodes, in chunks, in the order of
     :func:`graph_chunks`; the graph is unchanged until the last one.
     """
-    search, status = enumeration.new_search(items, len(roots)), enumeration.FULL
-    size = FIRST_CHUNK
+    search = enumeration.new_search(items, len(roots))
     running = np.empty((len(search.path), len(aggregates.columns)))
-    while status != enumeration.ENDED:
-        firsts, lasts, sizes = np.empty((3, items, size), np.int64)
-        computed = np.empty((len(aggregates.columns), size))
-        rows = values.Rows(firsts, lasts, sizes, computed)
-        search.progress[enumeration.WRITTEN] = 0
-        status = enumeration.CRAMPED
-        while status == enumeration.CRAMPED:
-            status = values.enumerate_values(
-                graph, roots, earliest, aggregates, search, running, rows
-            )
-            if status == enumeration.CRAMPED:
-                search = enumeration.roomier(search)
-                running = np.concatenate((running, np.empty_like(running)))
-        written = search.progress[enumeration.WRITTEN]
+
+    def empty(rows: int, _: enumeration.Search) -> values.Rows:
+        firsts, lasts, sizes = np.empty((3, items, rows), np.int64)
+        return values.Rows(firsts, lasts, sizes, np.empty((len(aggregates.columns), rows)))
+
+    def write(search: enumeration.Search, rows: values.Rows) -> int:
+        nonlocal running
+        if len(running) < len(search.path):
+            running = np.concatenate((running, np.empty_like(running)))
+        return values.enumerate_values(graph, roots, earliest, aggregates, search, running, rows)
+
+    for rows, written in _filled(search, FIRST_CHUNK, empty, write):
         yield values.Rows(*(its[:, :written] for its in rows))
-        size = min(2 * size, LARGEST_CHUNK)
 
 
 def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
@@ -141,7 +133,7 @@ def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
     their last events.
     """
     firsts = matches.first_positions()
-    prefix = np.full(len(matches), NONE)
+    prefix = np.full(len(matches), graphs.NONE)
     levels: list[np.ndarray] = []
     number = 0
     for item, column in enumerate(matches.columns):
@@ -156,14 +148,16 @@ def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
             keys, index, node = np.unique(
                 np.stack((prefix[rows], position)), axis=1, return_index=True, return_inverse=True
             )
-            level = np.zeros((len(index), COLUMNS), np.int64)
-            level[:, ITEM] = item
-            level[:, PREDECESSOR], level[:, POSITION] = keys
-            level[:, START] = firsts[rows[index]]
+            level = np.zeros((len(index), graphs.COLUMNS), np.int64)
+            level[:, graphs.ITEM] = item
+            level[:, graphs.PREDECESSOR], level[:, graphs.POSITION] = keys
+            level[:, graphs.START] = firsts[rows[index]]
             prefix[rows] = number + node.ravel()
             number += len(level)
             levels.append(level)
     order = np.argsort(matches.last_positions(), kind="stable")
     # A root has one history; with one bound for all, they are counted together.
     earliest = np.full(len(matches), firsts.min())
-    return RootedGraph(graph_of(np.concatenate(levels)), prefix[order], earliest, times[order])
+    return RootedGraph(
+        graphs.graph_of(np.concatenate(levels)), prefix[order], earliest, times[order]
+    )

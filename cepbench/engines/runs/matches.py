@@ -60,18 +60,17 @@ class SetColumn:
 
     def last(self) -> np.ndarray:
         """The largest position of each set, shape (matches,); -1 of an empty one."""
-        found = np.full(len(self), -1)
-        some = self.sizes > 0
-        pool, begin = self.ranges()
-        found[some] = pool[(begin + self.sizes)[some] - 1]
-        return found
+        return self._ends(self.sizes - 1, -1)
 
     def first(self) -> np.ndarray:
         """The smallest position of each set, shape (matches,); beyond all of an empty one."""
-        found = np.full(len(self), np.iinfo(np.int64).max)
+        return self._ends(np.zeros(len(self), np.int64), np.iinfo(np.int64).max)
+
+    def _ends(self, place: np.ndarray, missing: int) -> np.ndarray:
+        found = np.full(len(self), missing)
         some = self.sizes > 0
         pool, begin = self.ranges()
-        found[some] = pool[begin[some]]
+        found[some] = pool[(begin + place)[some]]
         return found
 
     def ranks(self) -> np.ndarray:
@@ -100,12 +99,7 @@ class SetColumn:
 class RangeColumn(SetColumn):
     """Sets that are successive positions of one array, copied only when they are shown.
 
-    Parameters
-    ----------
-    begin, sizes : ndarray of int64, shape (matches,)
-        Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``.
-    pool : ndarray of int64
-        Ascending within a set.
+    Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
     """
 
     def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
@@ -150,15 +144,7 @@ Column = np.ndarray | SetColumn
 
 
 class BranchMatches(Stateful):
-    """The matches of a pattern without OR.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The positive variables.
-    chunks : sequence of sequences of Column
-        The matches in one or more chunks, each with a column for each variable.
-    """
+    """The matches of a pattern without OR: chunks, each with a column for each positive variable."""
 
     SAVED = ("_held",)
 

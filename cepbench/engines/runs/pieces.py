@@ -31,14 +31,8 @@ _MOST: ContextVar[_Most] = ContextVar("_MOST")
 def pieces_of(*, events: float = inf, matches: float = inf, room: float = inf) -> Iterator[None]:
     """Let engines work in pieces that are at most so large, in this thread.
 
-    Parameters
-    ----------
-    events : int
-        Events that are taken up at once: of a round, or of a step.
-    matches : int
-        Matches, or partial matches, that are written at once.
-    room : int
-        Entries that a new table has room for beyond those that it gets.
+    ``events`` are taken up at once: in a round, or a step. ``matches``, or partial matches, are
+    written at once. ``room`` is what a new table has besides what it gets.
     """
     token = _MOST.set(_Most(events, matches, room))
     try:

@@ -73,10 +73,12 @@ class Arguments:
     evaluator: str | Evaluator | None
     options: Mapping[str, Any] | None
     output: str
+    #: How many partial matches may be stored; a run that exceeds it raises
+    #: :class:`~cepbench.errors.PartialMatchLimitError`.
     partial_match_limit: int
-    latency: bool = False
-    node_times: bool = False
-    position: int = 0
+    latency: bool = False  #: whether ``metrics().latency`` is requested
+    node_times: bool = False  #: whether to measure the time spent in each node
+    position: int = 0  #: of the first event to be pushed; positions of matches count from there
 
     def packed(self) -> dict[str, Any]:
         """The arguments, JSON-serializable."""
@@ -97,44 +99,22 @@ class Arguments:
 class Task(Arguments):
     """The input of a run: checked, and declared as supported by its evaluator.
 
-    Attributes
-    ----------
-    patterns : tuple of Pattern
-        A workload; one pattern so far, see :attr:`pattern`.
-    plan : OrderPlan, TreePlan, UnionPlan or None
-        Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
-        that runs without a plan.
-    evaluator : Evaluator
-    options : mapping of str to object
-        A value for each option that the evaluator declares.
-    output : str
-        ``matches``, ``count`` or ``compressed``; ``arrow``, too, before it is that of a run.
-    partial_match_limit : int
-        Maximum number of stored partial matches; a run that exceeds it raises
-        :class:`~cepbench.errors.PartialMatchLimitError`.
-    latency : bool
-        Whether ``metrics().latency`` is requested; the events of each timestamp must then be
-        processed before the next ones, as on a live stream.
-    node_times : bool
-        Whether to measure the time spent in each node.
-    position : int
-        Position of the first event to be pushed; positions of matches count from there.
-    whole : bool
-        Whether the first batch is the whole stream, so that no state is needed for later ones.
-    clock : ArrivalClock or None
-        Under ORDER BY arrival that of the whole stream, if it is known.
-    values : tuple of Returned
-        The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
-        run may then return them as values, or those of a whole stream as a graph.
+    The output is ``matches``, ``count`` or ``compressed``; ``arrow``, too, before it is that of a run.
+    If latencies are requested, the events of each timestamp must be processed before the next ones,
+    as on a live stream.
     """
 
     evaluator: Evaluator
-    options: Mapping[str, Any]
-    patterns: tuple[Pattern, ...]
+    options: Mapping[str, Any]  #: a value for each option that the evaluator declares
+    patterns: tuple[Pattern, ...]  #: a workload; one pattern so far, see :attr:`pattern`
+    #: Over the pattern's variables, with a part for each branch of an OR; None for an evaluator that
+    #: runs without a plan.
     plan: AnyPlan | None
-    whole: bool = False
+    whole: bool = False  #: whether the first batch is the whole stream: no later one needs state
+    #: The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
+    #: run may then return them as values, or those of a whole stream as a graph.
     values: tuple[Returned, ...] = ()
-    clock: ArrivalClock | None = None
+    clock: ArrivalClock | None = None  #: under ORDER BY arrival that of the whole stream, if known
 
     @property
     def pattern(self) -> Pattern:
@@ -187,100 +167,58 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Option:
-    """An option of an evaluator.
+    """An option of an evaluator."""
 
-    Attributes
-    ----------
-    default : object
-        A number, a text, True, False or None, as tables of results store it in JSON.
-    check : callable
-        (value, name, error) → the value to use, or raises ``error``, like the functions of
-        :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
-    description : str
-    """
-
-    default: Any
+    default: Any  #: a number, a text, True, False or None, as tables of results store it in JSON
+    #: (value, name, error) → the value to use, or raises ``error``, like the functions of
+    #: :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
     check: Callable[..., Any]
     description: str = ""
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An engine: its name, the constructor of its runs, and its declared capabilities.
-
-    Attributes
-    ----------
-    name : str
-    open : callable
-        Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
-        :class:`~cepbench.errors.EvaluationError` for unsupported tasks that the declarations do not
-        express.
-    kinds : tuple of str
-        Kinds of plans of which it supports all; the default evaluator of a kind is the first one
-        registered for it.
-    some_kinds : tuple of str
-        Kinds of plans of which it supports some.
-    check_plan : callable, optional
-        Raises :class:`~cepbench.errors.EvaluationError` for an unsupported plan of a single branch.
-    without_plan : bool
-        Whether it runs without a plan.
-    constructs : collection of str
-        The supported ones of :data:`CONSTRUCTS`.
-    strategies : collection of str
-        The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
-    outputs : collection of str
-        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may
-        list those of a SEQ instead, of which the front end makes a graph.
-    options : mapping of str to Option
-    batches : bool
-        Whether a stream may be pushed in several batches.
-    latency, node_times : bool
-        Whether it measures latencies, and rows and times by node of its plan, or passes of the edges
-        of its automaton.
-    snapshots : bool
-        Whether its state can be saved.
-    selects_output : bool
-        Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
-        matches, the front end selects them.
-    prunes_output : bool
-        Whether its runs read the pattern's OUTPUT to leave out some of the other matches; the front
-        end selects among the rest.
-    adopts : bool
-        Whether a run can take over the state of a run with another plan.
-    arrival : bool
-        Whether its runs read the pattern's ORDER BY; others are given a pattern in the order of time,
-        with a window in ``units``, and events with times by which it has the same matches.
-    together : callable, optional
-        () → a function that opens tasks as ``open`` does, whose runs share state.
-        All are opened before the first batch; each batch is pushed to all of them, in one order,
-        before the next.
-    source : str
-        Its source in the literature.
-    implementation : callable, optional
-        The function or class that a user registered.
-    """
+    """An engine: its name, the constructor of its runs, and its declared capabilities."""
 
     name: str
+    #: May raise :class:`~cepbench.errors.UnsupportedPatternError` or
+    #: :class:`~cepbench.errors.EvaluationError` for tasks that the declarations do not exclude.
     open: Callable[[Task], Run]
+    #: Kinds of plans of which it supports all; the default evaluator of a kind is the first one
+    #: registered for it.
     kinds: Collection[str] = ()
-    some_kinds: Collection[str] = ()
+    some_kinds: Collection[str] = ()  #: kinds of plans of which it supports some
+    #: Raises :class:`~cepbench.errors.EvaluationError` for an unsupported plan of a single branch.
     check_plan: Callable[[Plan], object] | None = None
-    without_plan: bool = False
+    without_plan: bool = False  #: whether it runs without a plan
     constructs: Collection[str] = CONSTRUCTS
-    strategies: Collection[str] = JOIN_STRATEGIES
+    strategies: Collection[str] = JOIN_STRATEGIES  #: those of patterns that it supports
+    #: ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may list
+    #: those of a SEQ instead, of which the front end makes a graph.
     outputs: Collection[str] = ("matches", "count")
     options: Mapping[str, Option] = field(default_factory=dict)
-    batches: bool = True
-    latency: bool = False
+    batches: bool = True  #: whether a stream may be pushed in several batches
+    latency: bool = False  #: whether it measures latencies
+    #: Whether it measures rows and times by node of its plan, or passes of the edges of its automaton.
     node_times: bool = False
-    snapshots: bool = False
+    snapshots: bool = False  #: whether its state can be saved
+    #: Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
+    #: matches, the front end selects them.
     selects_output: bool = False
+    #: Whether its runs read the pattern's OUTPUT to leave out some of the other matches; the front
+    #: end selects among the rest.
     prunes_output: bool = False
-    adopts: bool = False
+    adopts: bool = False  #: whether a run can take over the state of a run with another plan
+    #: Whether its runs read the pattern's ORDER BY; others are given a pattern in the order of time,
+    #: with a window in ``units``, and events with times by which it has the same matches.
     arrival: bool = False
+    #: () → a function that opens tasks as ``open`` does, whose runs share state. All are opened
+    #: before the first batch; each batch is pushed to all of them, in one order, before the next.
     together: Callable[[], Callable[[Task], Run]] | None = None
-    source: str = ""
-    implementation: Callable[..., Any] | None = None
+    source: str = ""  #: in the literature
+    implementation: Callable[..., Any] | None = (
+        None  #: the function or class that a user registered
+    )
 
     @property
     def function(self) -> Callable[..., Any]:

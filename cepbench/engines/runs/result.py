@@ -31,43 +31,20 @@ _TYPE, _TIME = " type", " time"
 
 @dataclass(frozen=True, kw_only=True)
 class RunCounts:
-    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6.
+    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6; NaN if not measured."""
 
-    Attributes
-    ----------
-    runs_started : int
-        Runs that an event of the first item started.
-    runs_split : int
-        Copies of runs, made where a run could move in two ways.
-    runs_merged : int
-        Runs that became part of another one.
-    runs_per_step : float
-        Runs that were looked at, averaged over the events.
-    runs_apart_per_step : float
-        The same had no runs been merged; NaN if not known. With merging it is known if matches are
-        only counted and ``node_times`` are measured.
-    peak_runs : int
-        Maximum number of runs at a time.
-    match_length : float
-        Events of a match, averaged; NaN without matches that were listed.
-    output_complexity : int
-        Events in all matches that were listed: the sum of their lengths.
-    events_reprocessed : int
-        Events read again after backtracking.
-    seconds_matching, seconds_construction, seconds_buffer : float
-        Time of the moves of runs, of the construction of matches, and of updates of the buffer; NaN
-        if not measured.
-    """
-
-    runs_started: int = 0
-    runs_split: int = 0
-    runs_merged: int = 0
-    runs_per_step: float = nan
+    runs_started: int = 0  #: runs that an event of the first item started
+    runs_split: int = 0  #: copies of runs, made where a run could move in two ways
+    runs_merged: int = 0  #: runs that became part of another one
+    runs_per_step: float = nan  #: runs that were looked at, averaged over the events
+    #: The same had no runs been merged. With merging it is known if matches are only counted and
+    #: ``node_times`` are measured.
     runs_apart_per_step: float = nan
-    peak_runs: int = 0
-    match_length: float = nan
-    output_complexity: int = 0
-    events_reprocessed: int = 0
+    peak_runs: int = 0  #: maximum number of runs at a time
+    match_length: float = nan  #: events of a match, averaged over those that were listed
+    output_complexity: int = 0  #: events in all matches that were listed: the sum of their lengths
+    events_reprocessed: int = 0  #: events read again after backtracking
+    #: Time of the moves of runs, of the construction of matches, and of updates of the buffer.
     seconds_matching: float = nan
     seconds_construction: float = nan
     seconds_buffer: float = nan
@@ -95,52 +72,32 @@ class Metrics:
     A run sets those that its evaluator measures; others are NaN. The front end adds the first
     three.
 
-    Attributes
-    ----------
-    seconds : float
-        Wall-clock time of the evaluation, without compilation and set-up.
-    events : int
-        Events pushed, of any type.
-    matches : int
-    partial_matches_created : int
-        Partial matches of two events or more, without matches.
-    mean_partial_matches : float
-        Partial matches that coexist within the window, averaged over time; the cost models estimate
-        this as the sum of PM over the inner nodes below the root.
-    peak_partial_matches : int
-        Maximum number of stored partial matches: those that a later event can extend, in the
-        engines that go event by event those within the window.
-    peak_buffered_events : int
-        Maximum number of stored single events, likewise.
-    peak_bytes : int
-        Maximum size of stored events and partial matches, including expired ones not yet evicted.
-    comparisons : int
-        Pairs whose conditions were tested one by one, without those skipped by a search in time. It
-        may vary slightly with the size of batches, which affects the time of eviction.
-    latency : Latency or None
-        Detection latency, if measured.
-    runs : RunCounts or None
-        What the runs of an automaton did, if the evaluator has one.
-    details : mapping of str to float
-        Further metrics, specific to the evaluator.
-
     Raises
     ------
     EvaluationError
         If a detail has the name of a metric.
     """
 
-    seconds: float = 0.0
-    events: int = 0
+    seconds: float = 0.0  #: wall-clock time of the evaluation, without compilation and set-up
+    events: int = 0  #: events pushed, of any type
     matches: int = 0
+    #: Partial matches of two events or more, without matches.
     partial_matches_created: int | float = nan
+    #: Partial matches that coexist within the window, averaged over time; the cost models estimate
+    #: this as the sum of PM over the inner nodes below the root.
     mean_partial_matches: float = nan
+    #: Maximum number of stored partial matches: those that a later event can extend, in the engines
+    #: that go event by event those within the window.
     peak_partial_matches: int | float = nan
-    peak_buffered_events: int | float = nan
+    peak_buffered_events: int | float = nan  #: maximum number of stored single events, likewise
+    #: Maximum size of stored events and partial matches, including expired ones not yet evicted.
     peak_bytes: int | float = nan
+    #: Pairs whose conditions were tested one by one, without those skipped by a search in time. It
+    #: may vary slightly with the size of batches, which affects the time of eviction.
     comparisons: int | float = nan
-    latency: Latency | None = None
-    runs: RunCounts | None = None
+    latency: Latency | None = None  #: detection latency, if measured
+    runs: RunCounts | None = None  #: what the runs of an automaton did, if the evaluator has one
+    #: Further metrics, specific to the evaluator.
     details: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -199,38 +156,24 @@ class NodeTable(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """Matches and metrics of one evaluation.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan, UnionPlan or None
-    evaluator : str
-    metrics : Metrics
-    node_table : NodeTable or None
-        Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
-    found : tuple of BranchMatches, or None
-        Each branch's matches in the order in which they were found; None if only counted.
-    events : EventStream or None
-        The stream, if the pattern returns values of its events.
-    places : ndarray of int64 or None
-        The positions to show for positions in the stream, see :meth:`in_whole_stream`.
-    graph : CompressedMatches or None
-        The matches as a graph, see :attr:`compressed`.
-    values : Rows or None
-        What RETURN needs of the matches, if the evaluator found no more; they have no
-        :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
-    """
+    """Matches and metrics of one evaluation."""
 
     pattern: Pattern
     plan: AnyPlan | None
     evaluator: str
     metrics: Metrics
+    #: Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
     node_table: NodeTable | None = field(repr=False)
+    #: Each branch's matches in the order in which they were found; None if only counted.
     found: tuple[BranchMatches, ...] | None = field(repr=False)
+    #: The stream, if the pattern returns values of its events.
     events: EventStream | None = field(default=None, repr=False)
+    #: The positions to show for positions in the stream, int64; see :meth:`in_whole_stream`.
     places: np.ndarray | None = field(default=None, repr=False)
+    #: The matches as a graph, see :attr:`compressed`.
     graph: CompressedMatches | None = field(default=None, repr=False)
+    #: What RETURN needs of the matches, if the evaluator found no more; they have no
+    #: :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
     values: Rows | None = field(default=None, repr=False)
 
     @property
@@ -453,13 +396,7 @@ class Result:
 
 
 def shown_bytes(number: float | None) -> str:
-    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing.
-
-    Parameters
-    ----------
-    number : float or None
-        Bytes; NaN or None if the evaluator does not measure them.
-    """
+    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing."""
     if number is None or pd.isna(number):
         return ""
     for unit in ("B", "kB", "MB"):

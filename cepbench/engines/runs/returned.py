@@ -28,28 +28,15 @@ def returned_table(
     first: int = 0,
     places: np.ndarray | None = None,
 ) -> pa.Table:
-    """The columns that a pattern returns, one row a match.
+    """The columns that a pattern returns, one row a match, from tables of positions.
 
-    Parameters
-    ----------
-    matches : pyarrow.Table
-        Positions, as :func:`cepbench.engines.runs.arrow_matches.match_schema` describes them.
-    pattern : Pattern
-        With RETURN.
-    events : EventStream
-        At least the events of the matches.
-    first : int
-        The position of the first of these.
-    places : ndarray of int64, optional
-        ``places[position]`` is the position to return.
+    ``events`` are at least those of the matches, from the position ``first`` on; ``places[position]``
+    is the position to return.
 
-    Returns
-    -------
-    pyarrow.Table
-        A variable is a position, or a list of positions; an attribute has its type in the stream,
-        or is a list; ``count`` is an integer, and all else a float. Null where a branch of OR lacks
-        the variable, where a value is missing, and for the first, the last and aggregates other
-        than ``count`` of no events.
+    A variable is a position, or a list of positions; an attribute has its type in the stream, or is
+    a list; ``count`` is an integer, and all else a float. Null where a branch of OR lacks the
+    variable, where a value is missing, and for the first, the last and aggregates other than
+    ``count`` of no events.
     """
     rows = _Rows(matches, events, first, places)
     return pa.table({column.name: rows.column(column) for column in pattern.returns})

@@ -12,23 +12,9 @@ from typing import Self
 import numpy as np
 
 from cepbench.engines.runs.kernels import counting
+from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.kernels.choice import choose_each
 from cepbench.engines.runs.kernels.extraction import extracted
-from cepbench.engines.runs.kernels.graph import (
-    HEAD,
-    ITEM,
-    LEFT,
-    NONE,
-    POSITION,
-    PREDECESSOR,
-    RIGHT,
-    START,
-    UNION,
-    UNION_NODES,
-    MatchGraph,
-    graph_of,
-    stored_nodes,
-)
 from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
 
 
@@ -36,7 +22,7 @@ from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
 class RootedGraph:
     """Matches of one branch: a graph, and the nodes at which they end."""
 
-    graph: MatchGraph
+    graph: graphs.MatchGraph
     #: int64 (n,); nodes, and for each the least position that a match of its window begins at.
     roots: np.ndarray
     earliest: np.ndarray
@@ -44,15 +30,17 @@ class RootedGraph:
 
     @classmethod
     def of(
-        cls, graph: MatchGraph, roots: np.ndarray, earliest: np.ndarray, times: np.ndarray
+        cls, graph: graphs.MatchGraph, roots: np.ndarray, earliest: np.ndarray, times: np.ndarray
     ) -> Self:
         """A copy of the nodes that the matches consist of; the graph of a run may then change."""
         own, its = extracted(graph, roots, earliest)
-        live = its != NONE
+        live = its != graphs.NONE
         # Windows with the same first events are counted together.
-        nodes = stored_nodes(own)
-        is_first = (nodes[:, ITEM] != UNION) & (nodes[:, PREDECESSOR] == NONE)
-        firsts = np.sort(nodes[is_first, POSITION])
+        nodes = graphs.stored_nodes(own)
+        is_first = (nodes[:, graphs.ITEM] != graphs.UNION) & (
+            nodes[:, graphs.PREDECESSOR] == graphs.NONE
+        )
+        firsts = np.sort(nodes[is_first, graphs.POSITION])
         bounds = firsts[np.searchsorted(firsts, earliest[live])]
         return cls(own, its[live], bounds, times[live])
 
@@ -81,9 +69,9 @@ class RootedGraph:
     def last_positions(self) -> np.ndarray:
         """The position of the last event of each root's matches."""
         nodes = self.graph.nodes[self.roots]
-        is_union = nodes[:, ITEM] == UNION
-        nodes[is_union] = self.graph.nodes[nodes[is_union, HEAD]]
-        return np.ascontiguousarray(nodes[:, POSITION])
+        is_union = nodes[:, graphs.ITEM] == graphs.UNION
+        nodes[is_union] = self.graph.nodes[nodes[is_union, graphs.HEAD]]
+        return np.ascontiguousarray(nodes[:, graphs.POSITION])
 
     def lengths(self) -> dict[int, int]:
         """The number of matches by their numbers of events."""
@@ -101,7 +89,7 @@ class RootedGraph:
         if not len(self.roots):
             return {}
         lowest = int(self.earliest.min())
-        positions = int(self.graph.nodes[self.roots, START].max()) - lowest + 1
+        positions = int(self.graph.nodes[self.roots, graphs.START].max()) - lowest + 1
 
         def counted(digits: int) -> tuple[np.ndarray, bool]:
             found = np.zeros((positions, digits), np.int64)
@@ -117,16 +105,16 @@ class RootedGraph:
         That is the one with the latest start, then the fewest events, then the smallest positions.
         """
         lasts = self.last_positions()
-        chosen = np.full(len(self.roots), NONE)
-        nodes, done, more = stored_nodes(self.graph), 0, UNION_NODES
+        chosen = np.full(len(self.roots), graphs.NONE)
+        nodes, done, more = graphs.stored_nodes(self.graph), 0, graphs.UNION_NODES
         while done < len(chosen):
-            graph = graph_of(nodes, more=more)
+            graph = graphs.graph_of(nodes, more=more)
             done = choose_each(
                 graph, self.roots, self.earliest, lasts, done, new_scratch(graph), chosen
             )
-            nodes, more = stored_nodes(graph), 2 * more
-        its = chosen != NONE
-        return type(self)(graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
+            nodes, more = graphs.stored_nodes(graph), 2 * more
+        its = chosen != graphs.NONE
+        return type(self)(graphs.graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
 
     def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
         """The matches of these ascending numbers, in the order of enumeration, each without the
@@ -152,13 +140,13 @@ class RootedGraph:
     ) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in range(items)]
         node = int(self.roots[root])
-        while node != NONE:
+        while node != graphs.NONE:
             its = self.graph.nodes[node]
-            if its[ITEM] != UNION:
-                found[its[ITEM]].append(int(its[POSITION]))
-                node = int(its[PREDECESSOR])
+            if its[graphs.ITEM] != graphs.UNION:
+                found[its[graphs.ITEM]].append(int(its[graphs.POSITION]))
+                node = int(its[graphs.PREDECESSOR])
                 continue
-            for column in (HEAD, LEFT, RIGHT):
+            for column in (graphs.HEAD, graphs.LEFT, graphs.RIGHT):
                 node = int(its[column])
                 its_count = counts.get(node, 0)
                 if number < its_count:

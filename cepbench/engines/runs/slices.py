@@ -27,23 +27,14 @@ Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, Iterable[Batch
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of the stream in time, and of the values of a key.
-
-    Attributes
-    ----------
-    start, end : int or None
-        In ticks: from ``start`` on and before ``end``. The first slice has no start, the last one no
-        end.
-    plan : plan or None
-    of_key, parts : int
-        Which of how many parts of the values of the key.
-    """
+    """A part of the stream in time, and of the values of a key."""
 
     number: int
+    #: In ticks: from ``start`` on and before ``end``. The first slice has no start, the last no end.
     start: int | None
     end: int | None
     plan: Any = None
-    of_key: int = 0
+    of_key: int = 0  #: which of how many parts of the values of the key
     parts: int = 1
 
     def has(self, times: np.ndarray) -> np.ndarray:
@@ -56,19 +47,12 @@ class Slice:
 
 @dataclass
 class Budget:
-    """How long a slice may take before it is cut, which leaves a rest to others.
-
-    Attributes
-    ----------
-    least : int
-        The least length of a rest, in ticks: that of a shorter one is not worth the events around it.
-    cut : int or None
-        Once it was cut: its new end, in ticks, where the rest starts.
-    """
+    """How long a slice may take before it is cut, which leaves a rest to others."""
 
     seconds: float
+    #: The least length of a rest, in ticks: that of a shorter one is not worth the events around it.
     least: int = 1
-    cut: int | None = None
+    cut: int | None = None  #: once it was cut: its new end, in ticks, where the rest starts
     _began: float = field(default_factory=time.perf_counter)
 
     def after(self, part: Slice, events: EventStream) -> Slice:
@@ -86,19 +70,10 @@ class Budget:
 
 
 class Slicer(ABC):
-    """What is found in each slice of a stream.
-
-    Attributes
-    ----------
-    key : str or None
-        An attribute by whose values the events of a slice are divided before it gets them.
-    types : list of str or None
-        The types of the events that are needed; None for all.
-    names_events : bool
-        Whether what is found names events.
-    """
+    """What is found in each slice of a stream."""
 
     pattern: Any
+    #: An attribute by whose values the events of a slice are divided before it gets them.
     key: str | None = None
     #: How many windows before a slice the matches that it is to find may begin, and after it end.
     spans: ClassVar[tuple[int, int]]
@@ -111,10 +86,12 @@ class Slicer(ABC):
 
     @property
     def types(self) -> list[str] | None:
+        """The types of the events that are needed; None for all."""
         return None
 
     @property
     def names_events(self) -> bool:
+        """Whether what is found names events."""
         return False
 
     @cached_property

@@ -66,10 +66,7 @@ def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarr
 def restoring(failing: str = "the snapshot is damaged") -> Iterator[None]:
     """What is made of the parts of a verified snapshot, which may have been changed before sealing.
 
-    Raises
-    ------
-    SnapshotError
-        For any error: parts that do not belong together fail in a dozen ways.
+    Any error becomes a SnapshotError: parts that do not belong together fail in a dozen ways.
     """
     try:
         yield
@@ -81,13 +78,7 @@ def restoring(failing: str = "the snapshot is damaged") -> Iterator[None]:
 
 
 def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a snapshot without the digest, after its verification.
-
-    Raises
-    ------
-    SnapshotError
-        If there is no digest, or it is one of other arrays.
-    """
+    """The arrays of a snapshot without the digest, which must be theirs."""
     arrays = dict(arrays)
     digest = arrays.pop("digest", None)
     if digest is None:
@@ -106,13 +97,7 @@ def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
-    """Write a snapshot atomically.
-
-    Raises
-    ------
-    SnapshotError
-        If it cannot be written.
-    """
+    """Write a snapshot atomically; if that fails, it is a SnapshotError."""
     path = _path(path)
     try:
         with whole_file(path) as unfinished, unfinished.open("wb") as file:
@@ -125,13 +110,7 @@ def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None
 
 
 def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, as they are.
-
-    Raises
-    ------
-    SnapshotError
-        If they cannot be read.
-    """
+    """The arrays of a file, as they are; if they cannot be read, it is a SnapshotError."""
     path = _path(path)
     try:
         with path.open("rb") as file, np.load(file) as found:

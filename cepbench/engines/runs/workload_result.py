@@ -16,42 +16,20 @@ from cepbench.streams.event_stream import EventStream
 
 @dataclass(frozen=True)
 class Step:
-    """How one query was computed.
-
-    Attributes
-    ----------
-    source : str, tuple of str or None
-        The query whose matches were reused, or several; None from scratch.
-    results : int
-        Its matches.
-    reused : int
-        Those of them made of matches of the source: all if the source is more general, the distinct
-        projections if it is more specific, none from scratch.
-    delta : int
-        The others.
-    seconds : float
-        Wall-clock time, without that of the source.
-    """
+    """How one query was computed."""
 
     query: str
-    source: Source
-    results: int
+    source: Source  #: the query whose matches were reused, or several; None from scratch
+    results: int  #: its matches
+    #: Those of them made of matches of the source: all if the source is more general, the distinct
+    #: projections if it is more specific, none from scratch.
     reused: int
-    delta: int
-    seconds: float
+    delta: int  #: the others
+    seconds: float  #: wall-clock time, without that of the source
 
 
 class WorkloadMatches(Mapping[str, Result]):
     """The results of a workload's queries by name, in the order of the workload.
-
-    Parameters
-    ----------
-    results : mapping of str to Result
-    taken : sequence of Step
-        In the order in which the queries were computed.
-    metrics : Metrics
-    stream : EventStream
-        Of the events.
 
     Attributes
     ----------
@@ -71,7 +49,7 @@ class WorkloadMatches(Mapping[str, Result]):
     ) -> None:
         self._results = dict(results)
         self._stream = stream
-        self._taken = tuple(taken)
+        self._taken = tuple(taken)  # in the order in which the queries were computed
         self.metrics = metrics
 
     def __getitem__(self, query: str) -> Result:
@@ -110,7 +88,6 @@ class WorkloadMatches(Mapping[str, Result]):
 
         Parameters
         ----------
-        query : str
         levels : int, iterable of int, or mapping of str to them, optional
             0 is that of the roots. Of all plain variables, or by variable, and then of those alone; by
             default all levels from the one of an item's type on.

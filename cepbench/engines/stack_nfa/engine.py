@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
+from cepbench.engines.plan_runs.kernels.sequences import FOUND
 from cepbench.engines.plan_runs.node_table import NodeCounts
-from cepbench.engines.runs.pieces import events_at_once, matches_at_once
+from cepbench.engines.plan_runs.sequences import constructed, new_scratch, rounds_of
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
 from cepbench.kernels import counts
-from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
-from cepbench.kernels.instructions import STACK
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
-
-#: Events in a round, so that memory does not grow with batches.
-ROUND = 1 << 15
 
 _NO_MEMBERS = np.empty(0, np.int64)
 
@@ -100,11 +97,8 @@ class StackEngine(PlanEngine):
         """Process a batch of events; see :meth:`PlanEngine.advance`."""
         chunks = [np.empty((self._items, 0), np.int64)]
         found = 0
-        if batch is not None:
-            size = events_at_once(ROUND)
-            for begin in range(0, len(batch), size):
-                part = batch[begin : begin + size]
-                found += self._round(part, first_position + begin, chunks)
+        for part, position in rounds_of(batch, first_position):
+            found += self._round(part, position, chunks)
         return [(rows, _NO_MEMBERS) for rows in chunks], found
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
@@ -145,27 +139,17 @@ class StackEngine(PlanEngine):
         if not len(held[self._items - 1]):
             return 0
         rows = self._rows(held, tops)
-        items = self._items
-        longest = max(map(len, held[:items]))
-        scratch = search.Scratch(
-            candidates=np.empty((items, longest), np.int64),
-            sizes=np.ones(items + 1, np.int64),
-            at=np.zeros(items + 1, np.int64),
-            bound=np.empty(len(held), np.int64),
-            stack=np.empty(STACK),
-            progress=np.array([items, 0, 0]),
-            tallies=np.zeros((items, search.TALLIES), np.int64),
-        )
+        values = np.concatenate([stack.values.ravel() for stack in held])
+        longest = max(map(len, held[: self._items]))
+        scratch = new_scratch(self._items, longest, len(held), values, self._origins(held))
         reports = self.task.reports
-        size = max(matches_at_once(FIRST_CHUNK), longest) if reports else 0
-        ended = False
-        while not ended:
-            matches = np.empty((items, size), np.int64)
-            ended = search.search(reports, self.layout.plan, rows, scratch, matches)
-            chunks.append(matches[:, : scratch.progress[search.WRITTEN]])
-            size = max(longest, min(2 * size, matches_at_once(LARGEST_CHUNK)))
-        found = int(scratch.progress[search.FOUND])
-        self._tally(held, rows, scratch, found)
+        run = partial(search.search, reports, self.layout.plan, rows, scratch)
+        chunks += constructed(run, scratch, self._counts, least=longest, reports=reports)
+        found = int(scratch.progress[FOUND])
+        self._counts[-1, counts.CREATED] += found
+        taken = sum(stack.bytes for stack in held) + scratch.candidates.nbytes
+        taken += sum(array.nbytes for array in (values, rows.tops, rows.lows, rows.bounds))
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
         return found
 
     def arranged(self, held: list[Instances]) -> list[np.ndarray]:
@@ -215,17 +199,23 @@ class StackEngine(PlanEngine):
         stacks.first_rows(its.codes, its.times, others.codes, others.times, shift, found)
         return found
 
+    def _origins(self, held: list[Instances]) -> np.ndarray:
+        """Where row 0 of each column of values would be; the rows of all stacks are numbered through."""
+        sizes = np.array(list(map(len, held)))
+        firsts = np.cumsum(sizes) - sizes
+        origins = np.empty(sum(map(len, self.layout.values)), np.int64)
+        place = 0
+        for stack, columns in enumerate(self.layout.values):
+            for column, _ in columns:
+                origins[column] = place - firsts[stack]
+                place += sizes[stack]
+        return origins
+
     def _rows(self, held: list[Instances], tops: list[np.ndarray]) -> search.Rows:
         """The instances of all stacks, numbered through."""
         layout, items, last = self.layout, self._items, self._items - 1
         sizes = np.array(list(map(len, held)))
         firsts = np.cumsum(sizes) - sizes
-        origins = np.empty(len(layout.plan.owners), np.int64)
-        place = 0
-        for stack, columns in enumerate(layout.values):
-            for column, _ in columns:
-                origins[column] = place - firsts[stack]
-                place += sizes[stack]
         bounds = [np.empty(0, np.int64)]
         offsets = np.empty((len(layout.checks), 2), np.int64)
         place = 0
@@ -237,8 +227,6 @@ class StackEngine(PlanEngine):
                 offsets[number, side] = place - firsts[item]
                 place += sizes[item]
         return search.Rows(
-            values=np.concatenate([stack.values.ravel() for stack in held]),
-            origins=origins,
             tops=np.concatenate(
                 [tops[0], *(tops[item] + firsts[item - 1] for item in range(1, items))]
             ),
@@ -254,19 +242,6 @@ class StackEngine(PlanEngine):
             offsets=offsets,
             labels=np.concatenate([stack.positions for stack in held[:items]]),
         )
-
-    def _tally(
-        self, held: list[Instances], rows: search.Rows, scratch: search.Scratch, found: int
-    ) -> None:
-        """Add up what a search took."""
-        for item in range(self._items - 1):
-            its = self._counts[len(held) + self._items - 2 - item]
-            its[counts.CREATED] += scratch.tallies[item, search.EXTENDED]
-            its[counts.COMPARED] += scratch.tallies[item, search.COMPARED]
-        self._counts[-1, counts.CREATED] += found
-        taken = sum(stack.bytes for stack in held) + scratch.candidates.nbytes
-        taken += sum(array.nbytes for array in (rows.values, rows.tops, rows.lows, rows.bounds))
-        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
 
     def resumed(self) -> None:
         """Check that instances have the values that are compared."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import Layout
+from cepbench.engines.plan_runs.kernels import sequences
 from cepbench.engines.plan_runs.nodes import PlannedNodes
 from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.engines.stack_nfa.kernels import search
@@ -70,14 +71,13 @@ class _Writer:
             [(n, value) for (name, value), n in self._columns.items() if name == leaf.name]
             for leaf in branch.leaves
         ]
-        spans, rules = rule_tables(owned, search.RULE_KINDS)
+        spans, rules = rule_tables(owned, sequences.RULE_KINDS)
         leaf_of = branch.leaf_of
         plan = search.Plan(
             items=items,
             spans=spans,
             rules=rules,
             constants=np.array(self._programs.constants, np.float64),
-            owners=np.array([leaf_of[name] for name, _ in self._columns], np.int64),
             negations=np.array(
                 [
                     (
@@ -116,13 +116,13 @@ class _Writer:
             left, operator, right = found
             if operator == EQUAL and partitioned and self._is_shared(left, right):
                 return None
-            return self._column(left), self._column(right), operator, 0
+            return self._column(left), self._column(right), operator, self._owner(right)
 
         def load(value: Derived) -> Rule:
-            return LOAD_LEFT, self._column(value), 0, 0
+            return LOAD_LEFT, self._column(value), self._owner(value), 0
 
         rules, programs = self._programs.conditions(clauses, (name,), compare, load)
-        return {search.COMPARE: rules, search.PROGRAM: programs}
+        return {sequences.COMPARE: rules, sequences.PROGRAM: programs}
 
     def _is_shared(self, left: Derived, right: Derived) -> bool:
         """Whether two values are equal within a partition."""
@@ -130,6 +130,9 @@ class _Writer:
             part.get(left[0]) == left[1] and part.get(right[0]) == right[1]
             for part in self._partitions
         )
+
+    def _owner(self, derived: Derived) -> int:
+        return self._planned.leaf_of[derived[0]]
 
     def _column(self, derived: Derived) -> int:
         return self._columns.setdefault(derived, len(self._columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import GroupTest
+from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.pieces import matches_at_once, room_for_more
 from cepbench.engines.zstream.buffers import Leaf
@@ -26,7 +26,6 @@ from cepbench.kernels import counts
 from cepbench.kernels.batches import LARGEST_CHUNK
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
-from cepbench.patterns.negations import PlacedGroup
 
 _NO_SIZES = np.empty(0, np.int64)
 _NO_POSITIONS = np.empty(0, np.int64)
@@ -60,27 +59,9 @@ class Buffer:
 
 
 class Assembly:
-    """The buffers during a round.
+    """The buffers during a round, with the records that those of the operators hold.
 
-    Parameters
-    ----------
-    records : sequence of ndarray of int32, shape (columns, records)
-        Those that the operators' buffers hold.
-    most : int
-        Records that an operator may make.
-    cuts : bool
-        Whether the round is cut in two if it makes more.
-    reports : bool
-        Whether matches are given as positions.
-    code : callable
-        Text → its code.
-    groups : mapping of PlacedGroup to GroupTest
-        Of the operators' groups.
-
-    Attributes
-    ----------
-    bytes : int
-        Taken by ranges of rows, and at most by bitmaps.
+    An operator may make at most ``most`` records; ``cuts`` says whether more cut the round in two.
     """
 
     def __init__(
@@ -88,21 +69,18 @@ class Assembly:
         operators: Operators,
         leaves: Sequence[Leaf],
         records: Sequence[np.ndarray],
+        task: BranchTask,
         *,
         most: int,
         cuts: bool,
         reports: bool,
-        code: Callable[[str], float],
-        groups: Mapping[PlacedGroup, GroupTest],
     ) -> None:
         self._operators = operators
         self._leaves = leaves
+        self._task = task
         self._most = most
         self._cuts = cuts
         self._reports = reports
-        self._counts_last = operators.counts_last
-        self._code = code
-        self._group_tests = groups
         #: The first row of each leaf that may be in a new record.
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
@@ -152,7 +130,7 @@ class Assembly:
                     found[:] = y.base + np.searchsorted(stored, times)
                     continue
             bound_kernels.first_rows(times, y.times[: y.stop], y.base, shift, found)
-        self.bytes = self._bounds.nbytes
+        self.bytes = self._bounds.nbytes  #: of ranges of rows, and at most of bitmaps
 
     def discard(self, eat: int) -> None:
         """Leave out what begins before the earliest allowed timestamp."""
@@ -162,24 +140,20 @@ class Assembly:
             buffer.old = beginning_at(join, buffer.old, self.starts)
 
     def run(self, *, timed: bool) -> int:
-        """Evaluate all operators, maybe with the time spent in each; gives how many records the
-        root makes.
+        """Evaluate all operators, maybe with the time spent in each; gives how many records the root makes.
 
-        Raises
-        ------
-        TooManyRecords
-            If an operator makes more than it may.
+        If an operator makes more than it may, :class:`TooManyRecords` is raised.
         """
         made = 0
         joins = self._operators.joins
         for number, join in enumerate(joins):
             since = time.perf_counter_ns() if timed else 0
             tally = self.tallies[len(self._leaves) + number]
-            if self._counts_last and number == len(joins) - 2:
+            if self._operators.counts_last and number == len(joins) - 2:
                 continue
             if self._operators.chosen:
                 made = self._count_star(number, tally)
-            elif self._counts_last and join is joins[-1]:
+            elif self._operators.counts_last and join is joins[-1]:
                 made = self._count_last()
             else:
                 made = self._evaluate(number, join)
@@ -773,7 +747,7 @@ class Assembly:
         for group in join.groups:
             self.tallies[node, counts.COMPARED] += rows.shape[1]
             positions = np.array([its.positions[r] for its, r in zip(leaves, rows, strict=True)])
-            has_group = self._group_tests[group](self._operators.variables_of(join), positions)
+            has_group = self._task.groups[group](self._operators.variables_of(join), positions)
             rows = np.compress(has_group, rows, axis=1)
         return rows
 
@@ -784,7 +758,7 @@ class Assembly:
             leaf, column = self._operators.place(attribute)
             return self._leaves[leaf].values[column, rows[leaf]]
 
-        return clause_holds(clause, read, self._code)
+        return clause_holds(clause, read, self._task.reader.code)
 
     def is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
         """Whether an event of a negated leaf forbids each record of a join, shape (records,)."""

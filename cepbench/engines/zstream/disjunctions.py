@@ -87,13 +87,7 @@ def _is_whole(branches: Sequence[Pattern]) -> bool:
 
 
 class Sides:
-    """The disjunctions of branches that are counted together.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Those of one group.
-    """
+    """The disjunctions of branches that are counted together."""
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
         columns = enumerate(_columns(branches)) if len(branches) > 1 else ()

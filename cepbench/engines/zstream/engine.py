@@ -43,22 +43,11 @@ def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.nd
 
 
 class ZStreamEngine(PlanEngine):
-    """Finds the matches of a branch without KL, or counts those of several that differ in leaves.
+    """Finds the matches of a branch without KL, or counts those of several that differ in leaves,
+    which :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
 
-    Parameters
-    ----------
-    task : BranchTask
-        Of branches that :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
-        If latencies are measured, a round is one timestamp.
-    batch_size : int
-        Events in a round, at most.
-    hashing : bool
-        Whether equalities are evaluated by hashing.
-
-    Attributes
-    ----------
-    operators : Operators
-        Those of the alternative by which the first batch is evaluated, and all others.
+    A round has ``batch_size`` events at most, or is one timestamp if latencies are measured. With
+    ``hashing`` equalities are evaluated by hashing.
     """
 
     SAVED = (
@@ -276,11 +265,10 @@ class ZStreamEngine(PlanEngine):
             operators,
             leaves,
             self._records,
+            self.task,
             most=most if cuts else max(most, self.task.limit),
             cuts=cuts,
             reports=self.task.reports,
-            code=self.task.reader.code,
-            groups=self.task.groups,
         )
         if not fresh:
             self.rounds[0] += events > 0
@@ -385,14 +373,11 @@ class ZStreamEngine(PlanEngine):
     def adopt(self, old: ZStreamEngine) -> bool:
         """Go on where another plan for the same branch is, with its buffers; whether that is possible.
 
-        Leaf buffers are taken over, and so are those of joins of the same variables and negations.
-        Other records that later rounds read are made from them. It is not possible if conditions
-        read values that the other plan's do not, if there are alternatives to choose from, or if
-        there were too many records for a round.
-
-        Notes
-        -----
-        Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
+        Leaf buffers are taken over, and so are those of joins of the same variables and negations. Other
+        records that later rounds read are made from them. It is not possible if conditions read values
+        that the other plan's do not, if there are alternatives to choose from, or if there were too many
+        records for a round. Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future
+        work.
         """
         operators, given = self.operators, old.operators
         has_choice = len(self._alternatives) > 1 and operators.made
@@ -413,14 +398,7 @@ class ZStreamEngine(PlanEngine):
             if join.is_kept
         }
         assembly = Assembly(
-            operators,
-            leaves,
-            self._records,
-            most=MOST_RECORDS,
-            cuts=True,
-            reports=False,
-            code=self.task.reader.code,
-            groups=self.task.groups,
+            operators, leaves, self._records, self.task, most=MOST_RECORDS, cuts=True, reports=False
         )
         read: set[int] = set()
         to_make = []

@@ -129,20 +129,11 @@ class Join:
 class Operators:
     """The operators of a plan for a pattern without OR and KL.
 
-    Parameters
-    ----------
-    placements : tuple of (str, tuple of str)
-        Of negated variables, see :class:`cepbench.planning.plans.model.TreePlan`; all others are pushed down
-        where that is exact.
-    hashing : bool
-        Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
-    reports : bool
-        Whether matches are listed, or only counted.
-    groups : sequence of PlacedGroup
-        Those that records below the root must have.
-    outer : str, optional
-        The outer variable of a plan of two; by default the one that can come last, or that a
-        negation mentions.
+    Negated variables without a placement, see :class:`cepbench.planning.plans.model.TreePlan`, are
+    pushed down where that is exact. With ``hashing`` equalities are evaluated by hashing [mei2009]_,
+    section 5.2.2; ``reports`` says whether matches are listed, or only counted. Records below the root
+    must have the groups. ``outer`` is the outer variable of a plan of two; by default the one that can
+    come last, or that a negation mentions.
     """
 
     def __init__(

@@ -6,22 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares, passing
-from cepbench.kernels.jit import njit, njit_in_place
-
-# Kinds of rules: (column, other column, operator, owner of the other column), and programs of a
-# stack machine, see cepbench.kernels.instructions, in which LOAD_LEFT names column and owner.
-COMPARE, PROGRAM, RULE_KINDS = 0, 1, 2
+from cepbench.engines.plan_runs.kernels.sequences import (
+    COMPARE,
+    COMPARED,
+    EXTENDED,
+    FOUND,
+    ITEM,
+    PROGRAM,
+    RULE_KINDS,
+    WRITTEN,
+    programs_hold,
+)
+from cepbench.kernels.instructions import compares, passing
+from cepbench.kernels.jit import njit_in_place
 
 # Columns of VIAS: the owner whose pointers lead there, their label, and the item that it precedes.
 VIA, LABEL, BEFORE = 0, 1, 2
-
-# What PROGRESS holds between calls.
-ITEM, WRITTEN, FOUND, PROGRESS = 0, 1, 2, 3
-
-# Columns of TALLIES, by item.
-EXTENDED, COMPARED, TALLIES = 0, 1, 2
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
@@ -47,38 +47,15 @@ class Query(NamedTuple):
         return self.stacks[self.spans[owner] : self.spans[owner + 1]]
 
 
-class Scratch(NamedTuple):
-    """Working space, and the construction where it paused."""
-
-    candidates: np.ndarray  #: int64 (items, most): rows to be chosen at each item
-    sizes: np.ndarray  #: int64 (items,): how many there are
-    at: np.ndarray  #: int64 (items,): and how many of them have been chosen
-    bound: np.ndarray  #: int64 (owners,): the rows chosen
-    stack: np.ndarray  #: float64 (STACK,)
-    progress: np.ndarray  #: int64 (PROGRESS,)
-    tallies: np.ndarray  #: int64 (items, TALLIES)
-
-
 @njit_in_place
 def construct(reports, query, stacks, graph, lows, scratch, matches):
     """Find the sequences that some events complete.
 
-    Parameters
-    ----------
-    reports : bool
-        Whether matches are written, or only counted.
-    query, stacks, graph, scratch : Query, Stacks, Graph, Scratch
-        Initially ``progress`` is ``(items, 0, 0)``, and the candidates of the last item are the
-        events, in the order of arrival.
-    lows : int64 array, shape (stacks,)
-        The first event of each stack that may be in the window; updated in place.
-    matches : int64 array, shape (items, capacity)
-        Positions of the events.
+    ``lows``: int64 (stacks,), the first event of each stack that may be in the window; updated in
+    place. ``matches``: int64 (items, capacity), positions of the events.
 
-    Returns
-    -------
-    bool
-        Whether the construction has ended; else ``matches`` is full and it is to be called again.
+    Returns whether the construction has ended; else ``matches`` is full and it is to be called
+    again.
     """
     progress, bound, at, sizes = scratch.progress, scratch.bound, scratch.at, scratch.sizes
     last = query.items - 1
@@ -252,13 +229,14 @@ def _chosen(item, query, stacks, graph, lows, scratch):
             kept += compares(operator, values[row], value)
         count = kept
         rule += 1
-    is_programmed = query.rule_spans[item, PROGRAM] < query.rule_spans[item, PROGRAM + 1]
+    program, end = query.rule_spans[item, PROGRAM], query.rule_spans[item, PROGRAM + 1]
+    is_programmed = program < end
     if is_programmed or query.tested[item] < query.tested[item + 1]:
         kept = 0
         for k in range(count):
             bound[item] = candidates[k]
             candidates[kept] = candidates[k]
-            kept += (not is_programmed or _programs_hold(item, query, stacks, scratch)) and (
+            kept += (not is_programmed or programs_hold(program, end, query, scratch)) and (
                 _is_allowed(item, query, stacks, graph, lows, scratch)
             )
         count = kept
@@ -301,26 +279,8 @@ def _forbids(owner, row, query, stacks, scratch):
             events.values[query.rules[rule, 1], bound[query.rules[rule, 3]]],
         ):
             return False
-    if query.rule_spans[owner, PROGRAM] < query.rule_spans[owner, PROGRAM + 1]:
+    program, end = query.rule_spans[owner, PROGRAM], query.rule_spans[owner, PROGRAM + 1]
+    if program < end:
         bound[owner] = row
-        return _programs_hold(owner, query, stacks, scratch)
-    return True
-
-
-@njit
-def _programs_hold(owner, query, stacks, scratch):
-    """Whether the programs of an owner hold; a function of its own, not inlined."""
-    stack = scratch.stack
-    top = 0
-    for rule in range(query.rule_spans[owner, PROGRAM], query.rule_spans[owner, PROGRAM + 1]):
-        opcode, argument = query.rules[rule, 0], query.rules[rule, 1]
-        if opcode == LOAD_LEFT:
-            stack[top] = stacks.events.values[argument, scratch.bound[query.rules[rule, 2]]]
-            top += 1
-        elif opcode == KEEP_IF_TRUE:
-            if stack[top - 1] == 0.0:
-                return False
-            top = 0
-        else:
-            top = operate(opcode, argument, query.constants, stack, top)
+        return programs_hold(program, end, query, scratch)
     return True

@@ -56,21 +56,11 @@ class Stacks(NamedTuple):
 
 @njit_in_place
 def stored(codes, stack_of, rows, stacks):
-    """Choose the events that are of a stack.
+    """Choose the events that are of a stack. Returns their number.
 
-    Parameters
-    ----------
-    codes : integer array, shape (events,)
-        The code of each event's type.
-    stack_of : int64 array, shape (types,)
-        The stack of each type, -1 for none.
-    rows, stacks : int64 arrays, shape (events + 1,)
-        Written in place: the rows of these events, and their stacks.
-
-    Returns
-    -------
-    int
-        Their number.
+    ``codes``: integer (events,), the code of each event's type. ``stack_of``: int64 (types,), the
+    stack of each type, -1 for none. ``rows``, ``stacks``: int64 (events + 1,), written in place:
+    the rows of these events, and their stacks.
     """
     count = 0
     for row in range(len(codes)):
@@ -86,14 +76,7 @@ def stored(codes, stack_of, rows, stacks):
 def push(fresh, stacks, graph, rows):
     """Append events to their stacks, and set their pointers.
 
-    Parameters
-    ----------
-    fresh : Events
-    stacks : Stacks
-        With room for them; the hash table has at least twice as many buckets as events and keys.
-    graph : Graph
-    rows : int64 array, shape (n,)
-        Written in place: the row of each event.
+    ``rows``: int64 (n,), written in place: the row of each event.
     """
     events, previous = stacks.events, stacks.previous
     for i in range(len(fresh.stacks)):

@@ -29,21 +29,8 @@ def advance(
 ) -> tuple[tables.State, list[tuple[np.ndarray, np.ndarray]], int, int]:
     """Process a batch of events and find the matches that they complete.
 
-    Parameters
-    ----------
-    plan : Plan
-    limit : int
-        How many instances may be stored.
-    state : State
-        Written in place.
-    scratch : Scratch
-    batch : Batch
-    columns, until : int
-        See :mod:`cepbench.kernels.batches`.
-    has_sets : bool
-        Whether matches have sets.
-    watched : bool
-        Whether to measure the time that goes into each node.
+    For ``columns`` and ``until`` see :mod:`cepbench.kernels.batches`. ``has_sets``: whether matches have
+    sets. ``watched``: whether to measure the time that goes into each node.
 
     Returns
     -------

@@ -34,11 +34,7 @@ _ALL = np.int64(0)
 def fits(owner, plan, state, scratch):
     """Whether the bound events satisfy the conditions of a node or a check on single events.
 
-    Parameters
-    ----------
-    owner : int
-        A node or a check.
-    plan, state, scratch : Plan, State, Scratch
+    ``owner``: a node or a check.
     """
     rules, spans, bound = plan.rules, plan.spans, scratch.bound
     events, cells = state.events, state.cells
@@ -99,12 +95,7 @@ def _share_an_event(x, x_is_set, y, y_is_set, state):
 def clauses_hold(first, last, newest, plan, state, scratch):
     """Whether all clauses in ``plan.rules[first:last]`` hold.
 
-    Parameters
-    ----------
-    first, last : int
-    newest : int
-        1 to test only the newest member of a set, else 0.
-    plan, state, scratch : Plan, State, Scratch
+    ``newest``: 1 to test only the newest member of a set, else 0.
     """
     return first == last or _all_hold(first, last, newest, plan, state, scratch)
 
@@ -140,13 +131,7 @@ def _all_hold(first, last, newest, plan, state, scratch):
 def list_members(cell, members, state):
     """Write the ordinals of a set's events to ``members``, ascending, and return their number.
 
-    Parameters
-    ----------
-    cell : int
-        The ordinal of the set's newest cell.
-    members : int64 array, shape (capacity,)
-        Written in place.
-    state : State
+    ``cell``: the ordinal of the set's newest cell.
     """
     cells, mask = state.cells, len(state.cells) - 1
     size = cells[cell & mask, tables.SIZE]

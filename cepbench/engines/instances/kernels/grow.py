@@ -35,22 +35,7 @@ _ALL, _NEWEST = np.int64(0), np.int64(1)
 def combine(node, limit, reports, plan, state, scratch, matches, members):
     """Create all instances of a node that contain the event that has just arrived.
 
-    Parameters
-    ----------
-    node : int
-    limit : int
-        How many instances may be stored.
-    reports : bool
-        Whether to write matches; otherwise they are only counted.
-    plan, state, scratch : Plan, State, Scratch
-    matches : int64 array, shape (columns, capacity)
-    members : int64 array, shape (capacity,)
-        Positions of the sets of matches.
-
-    Returns
-    -------
-    outcome : int
-        ``OK``, ``TOO_MANY``, or what there is no room for; then to be called again.
+    Returns ``OK``, ``TOO_MANY``, or what there is no room for; then to be called again.
     """
     at, nodes = scratch.progress, plan.nodes
     while at[tables.PHASE] < _PHASES:

@@ -17,37 +17,19 @@ _SLACK = 64
 
 @njit_in_place
 def place_of(node, row, plan, state):
-    """The offset in the arena of the record of an instance.
-
-    Parameters
-    ----------
-    node, row : int
-    plan, state : Plan, State
-    """
+    """The offset in the arena of the record of an instance."""
     return state.lists[node, tables.OFFSET] + row * plan.nodes[node, tables.WIDTH]
 
 
 @njit_in_place
 def event_at(leaf, row, state):
-    """The ordinal of an event in a leaf's buffer.
-
-    Parameters
-    ----------
-    leaf, row : int
-    state : State
-    """
+    """The ordinal of an event in a leaf's buffer."""
     return state.buffers[leaf, row & (state.buffers.shape[1] - 1)]
 
 
 @njit_in_place
 def bind(node, row, plan, state, scratch):
-    """Bind the variables of a node to the events of one of its rows.
-
-    Parameters
-    ----------
-    node, row : int
-    plan, state, scratch : Plan, State, Scratch
-    """
+    """Bind the variables of a node to the events of one of its rows."""
     if node < plan.leaves:
         scratch.bound[node] = event_at(node, row, state)
         return
@@ -61,14 +43,7 @@ def bind(node, row, plan, state, scratch):
 def append(node, first, last, passes, plan, state, scratch):
     """Append the bound variables as an instance; there is room for it.
 
-    Parameters
-    ----------
-    node : int
-    first, last : int
-        Ordinals of its first and last event.
-    passes : int
-        0 for one that is no partial match yet, but whose set may grow.
-    plan, state, scratch : Plan, State, Scratch
+    ``passes``: 0 for one that is no partial match yet, but whose set may grow.
     """
     place = place_of(node, state.lists[node, tables.END], plan, state)
     state.arena[place + tables.FIRST], state.arena[place + tables.LAST] = first, last
@@ -91,15 +66,7 @@ def append(node, first, last, passes, plan, state, scratch):
 
 @njit_in_place
 def uncount(node, first, plan, state):
-    """Subtract an instance that is removed before it expires.
-
-    Parameters
-    ----------
-    node : int
-    first : int
-        The ordinal of its first event.
-    plan, state : Plan, State
-    """
+    """Subtract an instance that is removed before it expires."""
     state.lists[node, tables.LIVE] -= 1
     state.totals[tables.INSTANCES] -= 1
     if not is_deferred(node, plan):
@@ -110,12 +77,7 @@ def uncount(node, first, plan, state):
 def is_expired(node, place, plan, state):
     """Whether the record of an instance is expired.
 
-    Parameters
-    ----------
-    node : int
-    place : int
-        The offset of the record in the arena.
-    plan, state : Plan, State
+    ``place``: the offset of the record in the arena.
     """
     return state.arena[place + tables.FIRST] < state.totals[tables.FIRST_LIVE] and not is_deferred(
         node, plan
@@ -124,24 +86,13 @@ def is_expired(node, place, plan, state):
 
 @njit_in_place
 def is_deferred(node, plan):
-    """Whether instances of a node stay past their window, until negation has been decided.
-
-    Parameters
-    ----------
-    node : int
-    plan : Plan
-    """
+    """Whether instances of a node stay past their window, until negation has been decided."""
     return plan.late and plan.nodes[node, tables.IS_ROOT] == 1
 
 
 @njit_in_place
 def expire(plan, state):
-    """Expire events and instances at time ``totals[NOW]``.
-
-    Parameters
-    ----------
-    plan, state : Plan, State
-    """
+    """Expire events and instances at time ``totals[NOW]``."""
     totals, mask = state.totals, len(state.events) - 1
     begin = totals[tables.NOW] - plan.window
     is_changed = False
@@ -189,13 +140,7 @@ def expire(plan, state):
 
 @njit_in_place
 def compact(node, plan, state):
-    """Move live records to the front of a node's part of the arena, and drop expired ones.
-
-    Parameters
-    ----------
-    node : int
-    plan, state : Plan, State
-    """
+    """Move live records to the front of a node's part of the arena, and drop expired ones."""
     kept = 0
     for row in range(state.lists[node, tables.START], state.lists[node, tables.END]):
         if not is_expired(node, place_of(node, row, plan, state), plan, state):
@@ -206,13 +151,7 @@ def compact(node, plan, state):
 
 @njit_in_place
 def move(node, source, target, plan, state):
-    """Overwrite one record of a node with another.
-
-    Parameters
-    ----------
-    node, source, target : int
-    plan, state : Plan, State
-    """
+    """Overwrite one record of a node with another."""
     if source != target:
         begin, end = place_of(node, source, plan, state), place_of(node, target, plan, state)
         for column in range(plan.nodes[node, tables.WIDTH]):
@@ -221,12 +160,7 @@ def move(node, source, target, plan, state):
 
 @njit
 def drop_used(plan, state):
-    """Remove consumed events from buffers, and instances that hold one; negated events stay.
-
-    Parameters
-    ----------
-    plan, state : Plan, State
-    """
+    """Remove consumed events from buffers, and instances that hold one; negated events stay."""
     mask = len(state.events) - 1
     for leaf in range(plan.leaves):
         if plan.nodes[leaf, tables.IS_NEGATED] == 1:
@@ -269,12 +203,7 @@ def _is_used(node, place, plan, state):
 def is_used(bound, is_set, state):
     """Whether an event, or one of a set, has been consumed.
 
-    Parameters
-    ----------
-    bound : int
-        The ordinal of the event, or of the set's newest cell.
-    is_set : bool
-    state : State
+    ``bound``: the ordinal of the event, or of the set's newest cell.
     """
     mask, cell_mask = len(state.events) - 1, len(state.cells) - 1
     if not is_set:

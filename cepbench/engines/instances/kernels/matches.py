@@ -12,13 +12,7 @@ import numpy as np
 
 from cepbench.engines.instances.kernels import tables
 from cepbench.engines.instances.kernels.conditions import list_members
-from cepbench.engines.instances.kernels.lists import (
-    bind,
-    drop_used,
-    move,
-    place_of,
-    uncount,
-)
+from cepbench.engines.instances.kernels.lists import bind, drop_used, move, place_of, uncount
 from cepbench.engines.instances.kernels.negation import is_negated
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
@@ -28,15 +22,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 
 @njit_in_place
 def has_room(state, scratch, matches, members):
-    """Whether there is room for one more match with sets of any size.
-
-    Parameters
-    ----------
-    state, scratch : State, Scratch
-    matches : int64 array, shape (columns, capacity)
-    members : int64 array, shape (capacity,)
-        Empty if matches have no sets.
-    """
+    """Whether there is room for one more match with sets of any size."""
     at, stored = (
         scratch.progress,
         state.totals[tables.NEXT_EVENT] - state.totals[tables.FIRST_EVENT],
@@ -48,17 +34,7 @@ def has_room(state, scratch, matches, members):
 
 @njit_in_place
 def accept(root, reports, plan, state, scratch, matches, members):
-    """Report the bound variables as a match, or under consuming compare it with other candidates.
-
-    Parameters
-    ----------
-    root : int
-    reports : bool
-        Whether to write it; otherwise it is only counted.
-    plan, state, scratch : Plan, State, Scratch
-    matches : int64 array, shape (columns, capacity)
-    members : int64 array, shape (capacity,)
-    """
+    """Report the bound variables as a match, or under consuming compare it with other candidates."""
     if not plan.consuming:
         _report(root, scratch.bound, reports, plan, state, scratch, matches, members)
         return
@@ -72,15 +48,7 @@ def accept(root, reports, plan, state, scratch, matches, members):
 
 @njit
 def consume_best(reports, plan, state, scratch, matches, members):
-    """Report the best candidate of the last event, if there is one, and remove its events.
-
-    Parameters
-    ----------
-    reports : bool
-    plan, state, scratch : Plan, State, Scratch
-    matches : int64 array, shape (columns, capacity)
-    members : int64 array, shape (capacity,)
-    """
+    """Report the best candidate of the last event, if there is one, and remove its events."""
     root = scratch.progress[tables.BEST]
     if root < 0:
         return
@@ -105,19 +73,9 @@ def decide(now, reports, plan, state, scratch, matches, members):
     A match is due when its window has passed; under the consuming strategy when the window of its
     last event has passed, for then all matches that precede it have been decided.
 
-    Parameters
-    ----------
-    now : int
-        All events before this timestamp have arrived.
-    reports : bool
-    plan, state, scratch : Plan, State, Scratch
-    matches : int64 array, shape (columns, capacity)
-    members : int64 array, shape (capacity,)
+    ``now``: all events before this timestamp have arrived.
 
-    Returns
-    -------
-    outcome : int
-        ``OK``, or ``NO_MATCHES``, to be called again then.
+    Returns ``OK``, or ``NO_MATCHES``, to be called again then.
     """
     root = len(plan.nodes) - 1
     if plan.consuming:

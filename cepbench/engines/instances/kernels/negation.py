@@ -18,15 +18,8 @@ _ALL = np.int64(0)
 def is_negated(node, first_check, last_check, first, last, plan, state, scratch):
     """Whether an event of a negated variable could be added to the bound instance.
 
-    Parameters
-    ----------
-    node : int
-        Counts the comparisons.
-    first_check, last_check : int
-        The checks ``first_check..last_check``, one per negated variable.
-    first, last : int
-        Ordinals of the instance's first and last event.
-    plan, state, scratch : Plan, State, Scratch
+    ``first_check``, ``last_check``: the checks ``first_check..last_check``, one per negated
+    variable.
     """
     events, mask = state.events, len(state.events) - 1
     for check in range(first_check, last_check):

@@ -16,14 +16,7 @@ _EVENTS, _CELLS, _INSTANCES = 64, 64, 64
 
 
 def empty_state(plan: tables.Plan, columns: int) -> tables.State:
-    """The state before the first event.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : int
-        How many values of each event are stored.
-    """
+    """The state before the first event, with room for some values of each."""
     nodes = len(plan.nodes)
     lists = np.zeros((nodes, tables.LIST_COLUMNS), np.int64)
     lists[:, tables.SOONEST] = NEVER
@@ -53,12 +46,7 @@ def _lay_out(plan: tables.Plan, lists: np.ndarray) -> int:
 
 
 def more_events(state: tables.State) -> tables.State:
-    """Room for twice as many events, in their ring and in every buffer.
-
-    Parameters
-    ----------
-    state : State
-    """
+    """Room for twice as many events, in their ring and in every buffer."""
     old = len(state.events)
     stored = np.arange(state.totals[tables.FIRST_EVENT], state.totals[tables.NEXT_EVENT])
     buffers = np.zeros((len(state.buffers), 2 * old), np.int64)
@@ -75,12 +63,7 @@ def more_events(state: tables.State) -> tables.State:
 
 
 def more_cells(state: tables.State) -> tables.State:
-    """Room for twice as many cells.
-
-    Parameters
-    ----------
-    state : State
-    """
+    """Room for twice as many cells."""
     stored = np.arange(state.totals[tables.FIRST_CELL], state.totals[tables.NEXT_CELL])
     return state._replace(cells=_wider(state.cells, stored))
 
@@ -93,15 +76,7 @@ def _wider(ring: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def more_instances(node: int, plan: tables.Plan, state: tables.State) -> tables.State:
-    """Room for twice as many instances of a node.
-
-    Parameters
-    ----------
-    node : int
-    plan : Plan
-    state : State
-        Its ``lists`` are written in place.
-    """
+    """Room for twice as many instances of a node; ``state.lists`` are written in place."""
     before = state.lists.copy()
     state.lists[node, tables.CAPACITY] *= 2
     arena = np.zeros(_lay_out(plan, state.lists), np.int64)

@@ -10,6 +10,11 @@ its row. Ordinals ascend with positions. Each leaf has a ring of the ordinals of
 buffer. An instance is a record of an inner node: the ordinals of its first and last event, then for
 each variable of the node the ordinal of its event. For a Kleene variable it is the ordinal of a
 cell: a member, and the cell of the set without that member, so that sets share their prefixes.
+
+Kernels take ``first`` and ``last``, the ordinals of an instance's first and last event; ``limit`` is
+how many instances may be stored, and ``reports`` whether matches are written or only counted:
+their positions to ``matches``, int64 (columns, capacity), those in sets to ``members``, int64
+(capacity,), which is empty if matches have none.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from cepbench.engines.joins.kernels.pool import compacted
 from cepbench.engines.joins.kernels.rows import spans_of_fresh
 from cepbench.engines.joins.kernels.sets import join_sets
 from cepbench.engines.joins.kernels.steps import copy_counts, finish_step, lay_out_step, take_back
+from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK, NEVER
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
@@ -43,20 +44,8 @@ def advance(
 
     Within a step every node joins its new rows before its parent does, and each pair of rows is
     joined once. The length of a step does not affect the matches, only how early rows are evicted,
-    and so the number of unnecessary tests.
-
-    Parameters
-    ----------
-    plan : Plan
-    pace : Pace
-    limit : int
-        Maximum number of stored partial matches.
-    state : NodeState
-        Written in place.
-    scratch : Scratch
-    batch : Batch
-    columns, until : int
-        See :mod:`cepbench.kernels.batches`.
+    and so the number of unnecessary tests. For ``columns`` and ``until`` see
+    :mod:`cepbench.kernels.batches`; ``limit`` is how many partial matches may be stored.
 
     Returns
     -------
@@ -171,16 +160,16 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             if is_root and not withheld:
                 free = NEVER
             counting = node == root and not positions and not plan.stored
-            before = state.counts[node, tables.CREATED]
+            before = state.counts[node, counts.CREATED]
             outcome = tables.OK
             if plan.nodes[node, tables.KIND] == tables.JOINS:
                 outcome = join_node(node, counting, free, plan, state, scratch, matches)
             elif extras is not None:
                 outcome = join_sets(node, counting, free, plan, state, scratch, matches)
             if node == root and not plan.stored:
-                at[_REPORTED] += state.counts[node, tables.CREATED] - before
-                if timed and state.counts[node, tables.CREATED] > before:
-                    record(at[_ARRIVED], state.counts[node, tables.CREATED] - before, scratch)
+                at[_REPORTED] += state.counts[node, counts.CREATED] - before
+                if timed and state.counts[node, counts.CREATED] > before:
+                    record(at[_ARRIVED], state.counts[node, counts.CREATED] - before, scratch)
             if outcome == tables.TOO_MANY and at[_MOMENTS] > 1:
                 # Some rows may have expired before others were created: repeat moment by moment.
                 take_back(node, leaves, plan, state, taken, scratch)
@@ -196,7 +185,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             if not is_root:
                 created = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
                 spans = spans_of_fresh(node, plan, state)
-                state.counts[node, tables.LIFETIME] += plan.window * created - spans
+                state.counts[node, counts.LIFETIME] += plan.window * created - spans
             if pace.watched:
                 since = _watch(node, since, state, scratch)
             at[_NODE] += 1
@@ -222,7 +211,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
 def _watch(node, since, state, scratch):
     """Add the time since ``since`` to a node; returns the current time."""
     now = now_ns(scratch.clock)
-    state.counts[node, tables.NANOSECONDS] += now - since
+    state.counts[node, counts.NANOSECONDS] += now - since
     return now
 
 
@@ -242,4 +231,4 @@ def _take(leaf, first, last, batch, plan, state):
         for row in range(more):
             state.floats[begin + row] = batch.values[source + column * stride + row]
     state.rows[leaf, tables.END] = end + more
-    state.counts[leaf, tables.CREATED] += more
+    state.counts[leaf, counts.CREATED] += more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.joins.kernels import tables
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 #: Initial capacity of each node in rows.
@@ -13,15 +14,9 @@ _FIRST_ROOM = 1024
 
 @njit_in_place
 def has_room(node, extra, plan, state):
-    """Whether more rows fit at a node; moves its rows to the front of their columns if that helps.
+    """Whether ``extra`` more rows fit at a node; moves its rows to the front of their columns if that helps.
 
     Row numbers of the node may change (``START``, ``END`` and ``FRESH`` move together).
-
-    Parameters
-    ----------
-    node, extra : int
-        The node, and how many more rows.
-    plan, state : Plan, NodeState
     """
     rows = state.rows[node]
     start, end, capacity = rows[tables.START], rows[tables.END], rows[tables.CAPACITY]
@@ -57,11 +52,6 @@ def expire(node, oldest, plan, state):
 
     Expired rows may be between live ones. Rows are compacted once expired ones outnumber live ones,
     so the amortized cost per row is constant, and at most twice the needed memory is used.
-
-    Parameters
-    ----------
-    node, oldest : int
-    plan, state : Plan, NodeState
     """
     rows = state.rows[node]
     start, end = rows[tables.START], rows[tables.END]
@@ -122,8 +112,8 @@ def empty_state(plan: tables.Plan) -> tables.NodeState:
     rows[has_rows, tables.CAPACITY] = _FIRST_ROOM
     return tables.NodeState(
         rows=rows,
-        counts=np.zeros((len(nodes), tables.COUNT_COLUMNS), np.int64),
-        peaks=np.zeros(tables.PEAKS, np.int64),
+        counts=np.zeros((len(nodes), counts.COUNT_COLUMNS), np.int64),
+        peaks=np.zeros(counts.PEAKS, np.int64),
         ints=np.empty(place_columns(nodes, rows, tables.INT_OFFSET, tables.INTS), np.int64),
         floats=np.empty(place_columns(nodes, rows, tables.FLOAT_OFFSET, tables.FLOATS), np.float64),
         members=np.empty((2, 64), np.int64),
@@ -134,13 +124,8 @@ def empty_state(plan: tables.Plan) -> tables.NodeState:
 def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) -> int:
     """Place all nodes' columns in an arena by their capacities; returns its size.
 
-    Parameters
-    ----------
-    nodes : int64 array, shape (nodes, NODE_COLUMNS)
-    rows : int64 array, shape (nodes, STATE_COLUMNS)
-        Its column ``offset`` is written.
-    offset, width : int
-        ``INT_OFFSET`` and ``INTS``, or ``FLOAT_OFFSET`` and ``FLOATS``.
+    The column ``offset`` of ``rows`` is written; it and ``width`` are ``INT_OFFSET`` and ``INTS``, or
+    ``FLOAT_OFFSET`` and ``FLOATS``.
     """
     sizes = rows[:, tables.CAPACITY] * nodes[:, width]
     rows[:, offset] = np.cumsum(sizes) - sizes
@@ -150,22 +135,10 @@ def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) 
 def make_room(
     grown: int, extra: int, plan: tables.Plan, state: tables.NodeState
 ) -> tables.NodeState:
-    """The state with both arenas reallocated, with room for more rows at one node.
+    """The state with both arenas reallocated, with room for ``extra`` more rows at a node.
 
-    Not compiled: as capacities double, it is called a few times in a run. The rows
-    of the node, and no others, move to the front.
-
-    Parameters
-    ----------
-    grown, extra : int
-        The node, and how many more rows.
-    plan, state : Plan, NodeState
-        ``state.rows`` is written in place.
-
-    Returns
-    -------
-    NodeState
-        With the new arenas.
+    Not compiled: as capacities double, it is called a few times in a run. The rows of the node, and no
+    others, move to the front; ``state.rows`` is written in place.
     """
     nodes, rows, old = plan.nodes, state.rows, state.rows.copy()
     live = old[grown, tables.END] - old[grown, tables.START]

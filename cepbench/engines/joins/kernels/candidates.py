@@ -31,14 +31,7 @@ GUIDE = 1024
 
 @njit_in_place
 def is_exact(node, side, plan):
-    """Whether every inner row in the range of an outer row joins it, so that no tests are needed.
-
-    Parameters
-    ----------
-    node, side : int
-        The node, and the side of the outer rows.
-    plan : Plan
-    """
+    """Whether every inner row in the range of an outer row joins it, so that no tests are needed."""
     spans = plan.spans
     tested = spans[node, tables.TESTED_LEFT + side + 1] - spans[node, tables.TESTED_LEFT + side]
     return tested == 0 and spans[node, tables.DISTINCT] == spans[node, tables.PROGRAM + 1]
@@ -46,16 +39,7 @@ def is_exact(node, side, plan):
 
 @njit_in_place
 def set_bounds(node, side, first, outers, plan, state, scratch):
-    """Bound the timestamps of inner rows: ``low[column] <= t < high[column]`` of ``scratch``.
-
-    Parameters
-    ----------
-    node, side : int
-        The node, and the side of the outer rows.
-    first, outers : int
-        The first outer row, and the number of them, at most ``OUTER_BLOCK``.
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """Bound the timestamps of inner rows: ``low[column] <= t < high[column]`` of ``scratch``."""
     low, high = scratch.low, scratch.high
     x = plan.nodes[node, tables.LEFT + side]
     rules = tables.rules_of(node, tables.BOUNDS_LEFT + side, plan)
@@ -77,29 +61,13 @@ def set_bounds(node, side, first, outers, plan, state, scratch):
 
 @njit_in_place
 def inner_range(rectangle, first, last):
-    """Let :func:`find_ranges` search the inner rows from ``first`` to before ``last``.
-
-    Parameters
-    ----------
-    rectangle : int64 array, shape (RECTANGLE,)
-        Written in place.
-    first, last : int
-    """
+    """Let :func:`find_ranges` search the inner rows from ``first`` to before ``last``."""
     rectangle[tables.INNER_FIRST], rectangle[tables.INNER_LAST] = first, last
 
 
 @njit_in_place
 def find_ranges(node, side, outers, plan, state, scratch):
-    """The range of inner rows that may join each outer row, by columns sorted by time.
-
-    Parameters
-    ----------
-    node, side, outers : int
-        The node, the side of the outer rows, and the number of them; their bounds are set.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``starts`` and ``stops`` are written.
-    """
+    """The range of inner rows within the bounds of each outer row, by columns sorted by time."""
     starts, stops = scratch.starts, scratch.stops
     first, last = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
     y = plan.nodes[node, tables.RIGHT - side]
@@ -190,13 +158,7 @@ def _never_falls(values):
 
 @njit_in_place
 def total_length(starts, stops, outers):
-    """Total number of rows in all ranges.
-
-    Parameters
-    ----------
-    starts, stops : int64 arrays, shape (at least outers,)
-    outers : int
-    """
+    """Total number of rows in all ranges."""
     total = 0
     for row in range(outers):
         total += max(0, stops[row] - starts[row])
@@ -207,15 +169,7 @@ def total_length(starts, stops, outers):
 def test(node, side, outer, row, begin, size, plan, state, scratch):
     """Set ``scratch.mask`` to 1 for the inner rows of a block that join an outer row, else to 0.
 
-    Parameters
-    ----------
-    node, side : int
-        The node, and the side of the outer row.
-    outer, row : int
-        The outer row, and its index in its block.
-    begin, size : int
-        The first inner row, and the number of them, at most ``BLOCK``.
-    plan, state, scratch : Plan, NodeState, Scratch
+    ``begin``, ``size``: the first inner row, and the number of them, at most ``BLOCK``.
     """
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
@@ -254,15 +208,7 @@ def test(node, side, outer, row, begin, size, plan, state, scratch):
 
 @njit_in_place
 def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
-    """The number of inner rows ``start..stop`` that join an outer row, if tests are needed.
-
-    Parameters
-    ----------
-    node, side, outer, row : int
-        As for :func:`test`.
-    start, stop : int
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """The number of inner rows ``start..stop`` that join an outer row, if tests are needed."""
     rules, spans = plan.rules, plan.spans
     bounded, last_bounded = (
         spans[node, tables.TESTED_LEFT + side],
@@ -309,13 +255,8 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
 def choose(begin, size, mask, chosen):
     """List the rows of a block that join; returns their number.
 
-    Parameters
-    ----------
-    begin, size : int
-        The first row, and the number of rows.
-    mask : uint8 array, shape (at least size,)
-    chosen : int64 array, shape (at least size,)
-        Written in place.
+    ``begin``, ``size``: the first row, and the number of rows. ``mask``: uint8 (at least size,).
+    ``chosen``: int64 (at least size,), written in place.
     """
     found = 0
     for row in range(size):

@@ -16,6 +16,7 @@ from cepbench.engines.joins.kernels.candidates import (
 from cepbench.engines.joins.kernels.clauses import clauses_hold
 from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.rows import move_row
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 # For literals Numba would compile the called kernels again.
@@ -24,13 +25,7 @@ _NONE, _ZERO = np.int64(-1), np.int64(0)
 
 @njit_in_place
 def has_checks(node, plan):
-    """Whether new rows of a node are tested for clauses on sets or for negation.
-
-    Parameters
-    ----------
-    node : int
-    plan : Plan
-    """
+    """Whether new rows of a node are tested for clauses on sets or for negation."""
     return (
         plan.spans[node, tables.ROW] < plan.spans[node, tables.ROW + 1]
         or plan.nodes[node, tables.FIRST_CHECK] < plan.nodes[node, tables.LAST_CHECK]
@@ -39,13 +34,7 @@ def has_checks(node, plan):
 
 @njit_in_place
 def sift(node, plan, state, scratch):
-    """Remove the fresh rows of a node that violate a clause or are negated by an event.
-
-    Parameters
-    ----------
-    node : int
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """Remove the fresh rows of a node that violate a clause or are negated by an event."""
     kept = row = state.rows[node, tables.FRESH]
     while row < state.rows[node, tables.END]:
         outers = min(OUTER_BLOCK, state.rows[node, tables.END] - row)
@@ -61,7 +50,7 @@ def sift(node, plan, state, scratch):
                 move_row(node, row + place, kept, plan, state)
                 kept += 1
         row += outers
-    state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+    state.counts[node, counts.CREATED] -= state.rows[node, tables.END] - kept
     state.rows[node, tables.END] = kept
 
 
@@ -83,12 +72,6 @@ def reject_negated(check, first, outers, plan, state, scratch):
 
     Rows are those of the left child of ``check``, its right child is the leaf of the negated
     variable; its events are tested as for a join.
-
-    Parameters
-    ----------
-    check, first, outers : int
-        At most ``OUTER_BLOCK`` rows.
-    plan, state, scratch : Plan, NodeState, Scratch
     """
     negated = plan.nodes[check, tables.RIGHT]
     if state.rows[negated, tables.START] == state.rows[negated, tables.END]:
@@ -118,7 +101,7 @@ def _any_holds(check, row, place, start, stop, plan, state, scratch):
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         test(check, _ZERO, row, place, begin, size, plan, state, scratch)
-        state.counts[check, tables.COMPARED] += size
+        state.counts[check, counts.COMPARED] += size
         for event in range(size):
             if scratch.mask[event] == 1 and clauses_hold(
                 rules, end, _ZERO, node, row, negated, begin + event, _ZERO, plan, state, scratch

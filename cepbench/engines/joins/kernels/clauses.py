@@ -34,18 +34,9 @@ SLOT_COLUMNS = 5
 def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, state, scratch):
     """Whether all clauses in ``plan.rules[first:last]`` hold.
 
-    Parameters
-    ----------
-    first, last : int
-    newest : int
-        1 to test only the newest member of the set under construction, else 0.
-    node, row : int
-        The row, or -1 for none.
-    other_node, other : int
-        The other row, or -1.
-    size : int
-        Of the set under construction, which lies behind the used part of the pool; else 0.
-    plan, state, scratch : Plan, NodeState, Scratch
+    A row or other row may be -1, for none. ``newest``: 1 to test only the newest member of the set under construction, else 0.
+    ``size``: of the set under construction, which
+    lies behind the used part of the pool; else 0.
     """
     at = first
     slots = scratch.extras.slots

@@ -15,19 +15,13 @@ import numpy as np
 
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.rows import move_row, swap_rows
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit, njit_in_place
 
 
 @njit
 def choose_disjoint(plan, state):
-    """Move the matches among the due rows of the roots to the front.
-
-    Parameters
-    ----------
-    plan : Plan
-    state : NodeState
-        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes the number of matches.
-    """
+    """Move the matches among the due rows of the roots to the front."""
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, tables.IS_ROOT] == 1:
@@ -76,12 +70,7 @@ def choose_disjoint(plan, state):
 
 @njit
 def consume(plan, state):
-    """Evict the rows that hold an event of a match that :func:`choose_disjoint` moved to the front.
-
-    Parameters
-    ----------
-    plan, state : Plan, NodeState
-    """
+    """Evict the rows that hold an event of a match that :func:`choose_disjoint` moved to the front."""
     number = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, tables.IS_ROOT] == 1:
@@ -117,7 +106,7 @@ def consume(plan, state):
                 kept += 1
         if is_root:
             # Rows of a root count as matches; these are not.
-            state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+            state.counts[node, counts.CREATED] -= state.rows[node, tables.END] - kept
         state.rows[node, tables.END] = kept
 
 

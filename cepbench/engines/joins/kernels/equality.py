@@ -27,14 +27,7 @@ _ONE = np.int64(1)
 
 @njit_in_place
 def index_rule(node, plan, rectangle):
-    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none.
-
-    Parameters
-    ----------
-    node : int
-    plan : Plan
-    rectangle : int64 array, shape (RECTANGLE,)
-    """
+    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none."""
     outer = rectangle[tables.OUTER_LAST] - rectangle[tables.OUTER]
     inner = rectangle[tables.INNER_LAST] - rectangle[tables.INNER_FIRST]
     if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
@@ -49,18 +42,7 @@ def index_rule(node, plan, rectangle):
 def make_index(rule, node, side, plan, state, scratch):
     """Index the inner rows of ``scratch.rectangle``: chains of rows in ascending order.
 
-    Parameters
-    ----------
-    rule, node, side : int
-        The rule of the equality, the node, and the side of the outer rows.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``heads`` and ``chain`` are written.
-
-    Returns
-    -------
-    int
-        The number of buckets, a power of two.
+    Returns the number of buckets, a power of two.
     """
     first, last = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
     heads, chain = scratch.heads, scratch.chain
@@ -82,14 +64,7 @@ def make_index(rule, node, side, plan, state, scratch):
 def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state, scratch):
     """Write the inner rows ``begin..stop`` that join an outer row to ``scratch.chosen``.
 
-    Parameters
-    ----------
-    rule, buckets : int
-        The rule of the equality, and the result of :func:`make_index`.
-    node, side, outer, row : int
-        The node, the side of the outer row, its number, and its index in its block.
-    begin, stop : int
-    plan, state, scratch : Plan, NodeState, Scratch
+    ``rule``, ``buckets``: the rule of the equality, and the result of :func:`make_index`.
 
     Returns
     -------
@@ -121,15 +96,7 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
 
 @njit_in_place
 def count_equal(rule, buckets, node, side, outer, row, start, stop, plan, state, scratch):
-    """The numbers of inner rows ``start..stop`` that join an outer row, and that have its value.
-
-    Parameters
-    ----------
-    rule, buckets, node, side, outer, row : int
-        As for :func:`choose_equal`.
-    start, stop : int
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """The numbers of inner rows ``start..stop`` that join an outer row, and that have its value."""
     total = equal = 0
     while start < stop:
         found, compared, start = choose_equal(

@@ -1,7 +1,8 @@
 """Conditions on a block of candidates: loops over one column each, so that they vectorize.
 
-The operator is constant within a loop, so the compiler generates one loop per operator. A mask is
-uint8, with one entry per candidate, 1 where all conditions so far hold.
+The operator is constant within a loop, so the compiler generates one loop per operator. A mask,
+uint8 (rows,), is 1 for the candidates that satisfy all conditions so far, and written in place. A
+column is int64 (rows,) for bounds and float64 (rows,) for comparisons.
 """
 
 from __future__ import annotations
@@ -38,47 +39,21 @@ FLIPPED = np.array([GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, EQUAL, UNEQUAL])
 
 @njit_in_place
 def keep_between(mask, column, low, high):
-    """Drop candidates whose value is outside of [low, high).
-
-    Parameters
-    ----------
-    mask : uint8 array, shape (rows,)
-        Written in place.
-    column : int64 array, shape (rows,)
-    low, high : int
-    """
+    """Drop candidates whose value is outside of [low, high)."""
     for row in range(len(column)):
         mask[row] &= (column[row] >= low) & (column[row] < high)
 
 
 @njit_in_place
 def keep_other(mask, column, value):
-    """Drop candidates whose value equals ``value``.
-
-    Parameters
-    ----------
-    mask : uint8 array, shape (rows,)
-        Written in place.
-    column : int64 array, shape (rows,)
-    value : int
-    """
+    """Drop candidates whose value equals ``value``."""
     for row in range(len(column)):
         mask[row] &= column[row] != value
 
 
 @njit_in_place
 def keep_compared(mask, operator, value, column):
-    """Drop candidates for which ``value operator column`` does not hold (never with NaN).
-
-    Parameters
-    ----------
-    mask : uint8 array, shape (rows,)
-        Written in place.
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    value : float
-    column : float64 array, shape (rows,)
-    """
+    """Drop candidates for which ``value operator column`` does not hold (never with NaN)."""
     for row in range(len(column)):
         if not compares(operator, value, column[row]):
             mask[row] = 0
@@ -86,13 +61,7 @@ def keep_compared(mask, operator, value, column):
 
 @njit_in_place
 def count_between(column, low, high):
-    """The number of values within [low, high).
-
-    Parameters
-    ----------
-    column : int64 array, shape (rows,)
-    low, high : int
-    """
+    """The number of values within [low, high)."""
     total = 0
     for row in range(len(column)):
         total += int((column[row] >= low) & (column[row] < high))
@@ -101,15 +70,7 @@ def count_between(column, low, high):
 
 @njit_in_place
 def count_between_both(column, low, high, second, second_low, second_high):
-    """The number of rows with values within [low, high) and [second_low, second_high).
-
-    Parameters
-    ----------
-    column : int64 array, shape (rows,)
-    low, high : int
-    second : int64 array, shape (rows,)
-    second_low, second_high : int
-    """
+    """The number of rows with values within [low, high) and [second_low, second_high)."""
     total = 0
     if high == HIGHEST and second_low == LOWEST:
         # The case of rows bounded on both sides by the window.
@@ -128,15 +89,7 @@ def count_between_both(column, low, high, second, second_low, second_high):
 
 @njit_in_place
 def count_compared(operator, value, column):
-    """The number of values for which ``value operator column`` holds.
-
-    Parameters
-    ----------
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    value : float
-    column : float64 array, shape (rows,)
-    """
+    """The number of values for which ``value operator column`` holds."""
     total = 0
     for row in range(len(column)):
         total += int(compares(operator, value, column[row]))
@@ -153,12 +106,10 @@ def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, 
     ----------
     mask : uint8 array, shape (rows,)
         Written in place.
-    plan : Plan
     first, last : int
         The program is ``plan.rules[first:last]``.
     stack : float64 array, shape (STACK, BLOCK)
         Working space.
-    driver_is_left : bool
     floats : float64 array, shape (size,)
         The arena.
     driver, sibling : (int, int)

@@ -36,6 +36,7 @@ from cepbench.engines.joins.kernels.pairs import (
     lists_pairs,
 )
 from cepbench.engines.joins.kernels.rows import append, copy_ints
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 #: Cost of an outer row in inner rows tested: rectangles are joined along their shorter side.
@@ -44,13 +45,7 @@ _OUTER_COST = 32
 
 @njit_in_place
 def has_drivers(node, plan, state):
-    """Whether a new row may drive the join at a node.
-
-    Parameters
-    ----------
-    node : int
-    plan, state : Plan, NodeState
-    """
+    """Whether a new row may drive the join at a node."""
     for side in range(2):
         child = plan.nodes[node, tables.LEFT + side]
         if (
@@ -68,22 +63,7 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
     Rows of the root are matches: they are written to ``matches``, or only counted. If there is no
     room for more rows, it returns, and resumes when called again.
 
-    Parameters
-    ----------
-    node : int
-    counting : bool
-        Whether to count rows instead of storing them; only at the root.
-    limit : int
-        Maximum number of stored rows.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
-    matches : int64 array, shape (columns of the root, capacity)
-
-    Returns
-    -------
-    outcome : int
-        ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
+    Returns ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
     """
     rectangle = scratch.rectangle
     is_root = node == len(plan.nodes) - 1 and not plan.stored
@@ -156,7 +136,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[tables.INNER] >= 0
         if counting and exact:
-            state.counts[node, tables.CREATED] += pairs
+            state.counts[node, counts.CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
             outcome = _join_pairs(
                 node, counting, limit, first, outers, plan, state, scratch, matches
@@ -189,8 +169,8 @@ def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
         else:
             compared = stop - start
             found = count_joining(node, side, first + row, row, start, stop, plan, state, scratch)
-        state.counts[node, tables.CREATED] += found
-        state.counts[node, tables.COMPARED] += compared
+        state.counts[node, counts.CREATED] += found
+        state.counts[node, counts.COMPARED] += compared
 
 
 @njit_in_place
@@ -231,8 +211,8 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
             elif found > 0:
                 append(found, node, side, outer, exact, begin, chosen, plan, state)
             state.rows[node, tables.END] += found
-            state.counts[node, tables.CREATED] += found
-            state.counts[node, tables.COMPARED] += compared
+            state.counts[node, counts.CREATED] += found
+            state.counts[node, counts.COMPARED] += compared
             begin = after
     return tables.OK
 
@@ -260,8 +240,8 @@ def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matc
         else:
             append_pairs(node, side, first, found, plan, state, scratch)
         state.rows[node, tables.END] += found
-    state.counts[node, tables.CREATED] += found
-    state.counts[node, tables.COMPARED] += listed
+    state.counts[node, counts.CREATED] += found
+    state.counts[node, counts.COMPARED] += listed
     return tables.OK
 
 

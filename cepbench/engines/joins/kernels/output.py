@@ -11,6 +11,7 @@ from cepbench.engines.joins.kernels.candidates import OUTER_BLOCK
 from cepbench.engines.joins.kernels.checks import reject_negated
 from cepbench.engines.joins.kernels.consume import choose_disjoint, consume
 from cepbench.engines.joins.kernels.rows import move_row, swap_rows
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -18,16 +19,9 @@ from cepbench.kernels.jit import njit_in_place
 def emit(now, reported, positions, plan, state, scratch, matches):
     """Emit the rows of all roots that are due.
 
-    Parameters
-    ----------
-    now : int
-        Timestamp up to which all events have been seen, and none after it.
-    reported : int
-        Number of matches already in ``matches``.
-    positions : bool
-        Whether to write positions; otherwise matches are only counted.
-    plan, state, scratch : Plan, NodeState, Scratch
-    matches : int64 array, shape (columns, capacity)
+    ``now``: timestamp up to which all events have been seen, and none after it. ``reported``:
+    number of matches already in ``matches``. ``positions``: whether to write positions; otherwise
+    matches are only counted.
 
     Returns
     -------
@@ -59,7 +53,7 @@ def emit(now, reported, positions, plan, state, scratch, matches):
         consume(plan, state)
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, tables.IS_ROOT] == 1:
-            state.counts[root, tables.CREATED] -= (
+            state.counts[root, counts.CREATED] -= (
                 state.rows[root, tables.DUE] - state.rows[root, tables.GIVEN]
             )
             state.rows[root, tables.START] += state.rows[root, tables.DUE]
@@ -113,6 +107,6 @@ def _gather_due(root, now, plan, state, scratch):
     gap = due - kept
     for row in range(min(gap, end - first - due)):
         move_row(root, end - 1 - row, first + kept + row, plan, state)
-    state.counts[root, tables.CREATED] -= gap
+    state.counts[root, counts.CREATED] -= gap
     state.rows[root, tables.END] -= gap
     return kept

@@ -20,13 +20,7 @@ MOST_PAIRS = FEW * OUTER_BLOCK
 
 @njit_in_place
 def lists_pairs(node, pairs, outers, plan):
-    """Whether the pairs of these outer rows are few enough to be listed.
-
-    Parameters
-    ----------
-    node, pairs, outers : int
-    plan : Plan
-    """
+    """Whether the pairs of these outer rows are few enough to be listed."""
     return (
         pairs <= FEW * outers
         and plan.spans[node, tables.PROGRAM] == plan.spans[node, tables.PROGRAM + 1]
@@ -35,19 +29,9 @@ def lists_pairs(node, pairs, outers, plan):
 
 @njit_in_place
 def list_pairs(outers, scratch):
-    """List the pairs of each outer row's index in its block and the inner rows of its range.
+    """List the pairs of each outer row's place in its block and the inner rows of its range.
 
-    Parameters
-    ----------
-    outers : int
-        Number of outer rows, whose ranges are ``scratch.starts`` and ``scratch.stops``.
-    scratch : Scratch
-        ``outer_of`` and ``inner_of`` are written.
-
-    Returns
-    -------
-    int
-        Number of pairs.
+    Returns the number of pairs.
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     pairs = 0
@@ -63,13 +47,7 @@ def list_pairs(outers, scratch):
 def keep_pairs(node, side, first, pairs, plan, state, scratch):
     """Keep the listed pairs that join; returns their number.
 
-    Parameters
-    ----------
-    node, side : int
-        The node, and the side of the outer rows.
-    first, pairs : int
-        The first outer row of the block, and the number of listed pairs.
-    plan, state, scratch : Plan, NodeState, Scratch
+    ``first``, ``pairs``: the first outer row of the block, and the number of listed pairs.
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     rules = plan.rules
@@ -112,14 +90,7 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
 
 @njit_in_place
 def append_pairs(node, side, first, pairs, plan, state, scratch):
-    """Append a row for each of the listed pairs to a node.
-
-    Parameters
-    ----------
-    node, side, first, pairs : int
-        As for :func:`keep_pairs`.
-    plan, state, scratch : Plan, NodeState, Scratch
-    """
+    """Append a row for each of the listed pairs to a node."""
     nodes = plan.nodes
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
@@ -160,15 +131,8 @@ def append_pairs(node, side, first, pairs, plan, state, scratch):
 def copy_pairs(rule, node, side, first, plan, state, scratch, column):
     """Fill a column by a copy rule: from the listed outer rows, or from the inner rows.
 
-    Parameters
-    ----------
-    rule : int
-        Number of a rule of the kind ``COPY_INT``.
-    node, side, first : int
-        As for :func:`keep_pairs`.
-    plan, state, scratch : Plan, NodeState, Scratch
-    column : int64 array, shape (pairs,)
-        Written in place.
+    ``rule``: number of a rule of the kind ``COPY_INT``. ``column``: int64 (pairs,), written in
+    place.
     """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:

@@ -18,16 +18,8 @@ def compacted(
     """A new pool with the sets referred to by rows and matches, and room for ``more`` members.
 
     Not compiled: as capacities double, it is called a few times in a run. The columns of rows and
-    matches with the starts of their sets are updated.
-
-    Parameters
-    ----------
-    more : int
-    plan : Plan
-    state : NodeState
-        Its ``ints`` and ``used`` are written in place.
-    chunks : sequence of int64 arrays, each of shape (columns, matches)
-        The matches of this batch, written in place.
+    matches with the starts of their sets are updated: ``state.ints``, ``state.used`` and ``chunks``,
+    int64 (columns, matches), of this batch.
     """
     references = list(_references(plan, state, chunks))
     starts = np.concatenate([np.empty(0, np.int64), *(a[rows] for a, _, rows in references)])

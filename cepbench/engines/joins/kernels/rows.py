@@ -10,18 +10,8 @@ from cepbench.kernels.jit import njit_in_place
 def append(found, node, side, outer, exact, begin, chosen, plan, state):
     """Append the joins of an outer row with inner rows to a node.
 
-    Parameters
-    ----------
-    found : int
-        Number of rows.
-    node, side, outer : int
-        The node, the side of the outer row (0 for the left child, 1 for the right one), and its
-        number.
-    exact : bool
-        Whether the inner rows are consecutive from ``begin``; otherwise they are in ``chosen``.
-    begin : int
-    chosen : int64 array, shape (BLOCK,)
-    plan, state : Plan, NodeState
+    ``found``: number of rows. ``exact``: whether the inner rows are consecutive from ``begin``;
+    otherwise they are in ``chosen``. ``chosen``: int64 (BLOCK,).
     """
     nodes = plan.nodes
     x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
@@ -66,15 +56,8 @@ def append(found, node, side, outer, exact, begin, chosen, plan, state):
 def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column):
     """Fill a column by a copy rule: from the outer row, or from the inner rows.
 
-    Parameters
-    ----------
-    rule : int
-        Number of a rule of the kind ``COPY_INT``.
-    node, side, outer, exact, begin, chosen
-        As for :func:`append`.
-    plan, state : Plan, NodeState
-    column : int64 array, shape (rows,)
-        Written in place.
+    ``rule``: number of a rule of the kind ``COPY_INT``. ``column``: int64 (rows,), written in
+    place.
     """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
@@ -99,13 +82,7 @@ def _gather(arena, source, exact, begin, chosen, column):
 
 @njit_in_place
 def spans_of_fresh(node, plan, state):
-    """The sum over a node's fresh rows of latest minus earliest timestamp.
-
-    Parameters
-    ----------
-    node : int
-    plan, state : Plan, NodeState
-    """
+    """The sum over a node's fresh rows of latest minus earliest timestamp."""
     fresh = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
     first = (
         tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
@@ -124,13 +101,7 @@ def spans_of_fresh(node, plan, state):
 
 @njit_in_place
 def move_row(node, source, target, plan, state):
-    """Overwrite row ``target`` of a node with row ``source``.
-
-    Parameters
-    ----------
-    node, source, target : int
-    plan, state : Plan, NodeState
-    """
+    """Overwrite row ``target`` of a node with row ``source``."""
     if source == target:
         return
     for column in range(plan.nodes[node, tables.INTS]):
@@ -143,13 +114,7 @@ def move_row(node, source, target, plan, state):
 
 @njit_in_place
 def swap_rows(node, one, other, plan, state):
-    """Swap two rows of a node.
-
-    Parameters
-    ----------
-    node, one, other : int
-    plan, state : Plan, NodeState
-    """
+    """Swap two rows of a node."""
     if one == other:
         return
     for column in range(plan.nodes[node, tables.INTS]):

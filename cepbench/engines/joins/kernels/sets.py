@@ -22,6 +22,7 @@ from cepbench.engines.joins.kernels.candidates import (
 )
 from cepbench.engines.joins.kernels.clauses import clauses_hold
 from cepbench.engines.joins.kernels.filters import BLOCK
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 _HIGHEST = np.iinfo(np.int64).max
@@ -43,23 +44,8 @@ _MOST_COUNTED = 62
 def join_sets(node, counting, limit, plan, state, scratch, matches):
     """Join fresh rows of the left child with all sets of events, and other rows with new sets.
 
-    Parameters
-    ----------
-    node : int
-    counting : bool
-        Whether to count rows instead of storing them; only at the root.
-    limit : int
-        Maximum number of stored rows.
-    plan, state : Plan, NodeState
-    scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
-    matches : int64 array, shape (columns of the root, capacity)
-
-    Returns
-    -------
-    outcome : int
-        ``OK``, ``TOO_MANY``, ``TOO_LARGE``, or ``NO_ROOM`` or ``NO_MEMBERS``: for
-        ``scratch.rectangle[FOUND]`` rows or members, to be called again then.
+    Returns ``OK``, ``TOO_MANY``, ``TOO_LARGE``, or ``NO_ROOM`` or ``NO_MEMBERS``: for
+    ``scratch.rectangle[FOUND]`` rows or members, to be called again then.
     """
     rectangle = scratch.rectangle
     x, y = plan.nodes[node, tables.LEFT], plan.nodes[node, tables.RIGHT]
@@ -128,9 +114,9 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
         if sets < 0 or (not counting and sets > 1 << MOST_STORED):
             return tables.TOO_LARGE
         if counting:
-            if sets > _HIGHEST - state.counts[node, tables.CREATED]:
+            if sets > _HIGHEST - state.counts[node, counts.CREATED]:
                 return tables.TOO_LARGE
-            state.counts[node, tables.CREATED] += sets
+            state.counts[node, counts.CREATED] += sets
             return tables.OK
     return _enumerate(
         node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches
@@ -153,7 +139,7 @@ def _candidates(node, outer, row, plan, state, scratch):
             number += size
             continue
         test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
-        state.counts[node, tables.COMPARED] += size
+        state.counts[node, counts.COMPARED] += size
         found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
             members[0, front + number + place] = scratch.chosen[place]
@@ -255,7 +241,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
                 continue
         members[1, tail + depth] = ints[positions + event]
         if depth > 0 and first_step < last_step:
-            state.counts[node, tables.COMPARED] += 1
+            state.counts[node, counts.COMPARED] += 1
             if not clauses_hold(
                 first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
             ):
@@ -284,14 +270,14 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             tail += depth
             state.used[0] = tail
         made += 1
-        state.counts[node, tables.CREATED] += 1
+        state.counts[node, counts.CREATED] += 1
     return tables.OK
 
 
 @njit_in_place
 def _take_back(node, made, counting, began, state):
     """Remove the rows created for a row of the left child, which is joined again later."""
-    state.counts[node, tables.CREATED] -= made
+    state.counts[node, counts.CREATED] -= made
     state.used[0] = began
     if not counting:
         state.rows[node, tables.END] -= made

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.buffers import expire
+from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
@@ -21,22 +22,10 @@ from cepbench.kernels.jit import njit_in_place
 def lay_out_step(pace, most, batch, taken, scratch, extras):
     """Determine the events of a step: for each leaf those before ``scratch.ahead``.
 
-    Parameters
-    ----------
-    pace : Pace
-    most : int
-        Maximum number of moments.
-    batch : Batch
-    taken : int64 array, shape (leaves,)
-        The next event of each leaf.
-    scratch : Scratch
-    extras : Extras or None
-        Of ``scratch``.
+    ``most``: maximum number of moments. ``taken``: int64 (leaves,), the next event of each leaf.
+    ``extras``: of ``scratch``.
 
-    Returns
-    -------
-    moments : int
-        Number of moments, with their times in ``scratch.moments``; 0 if no event is left.
+    Returns the number of moments, with their times in ``scratch.moments``; 0 if no event is left.
     """
     ahead, due, starts = scratch.ahead, scratch.due, batch.starts
     leaves, times = len(starts) - 1, batch.events[0]
@@ -101,14 +90,8 @@ def _lay_out_capped(pace, batch, scratch):
 def take_back(reached, leaves, plan, state, taken, scratch):
     """Undo a step up to the inner node ``reached``.
 
-    Parameters
-    ----------
-    reached, leaves : int
-        That node, and the number of leaves.
-    plan, state : Plan, NodeState
-    taken : int64 array, shape (leaves,)
-        The next event of each leaf; written in place.
-    scratch : Scratch
+    ``reached``, ``leaves``: that node, and the number of leaves. ``taken``: int64 (leaves,), the
+    next event of each leaf; written in place.
     """
     for leaf in range(leaves):
         taken[leaf] -= state.rows[leaf, tables.END] - state.rows[leaf, tables.FRESH]
@@ -122,9 +105,7 @@ def take_back(reached, leaves, plan, state, taken, scratch):
 def copy_counts(source, target):
     """Overwrite one table of counts with another.
 
-    Parameters
-    ----------
-    source, target : int64 arrays, shape (nodes, COUNT_COLUMNS)
+    ``source``, ``target``: int64 (nodes, COUNT_COLUMNS).
     """
     for node in range(source.shape[0]):
         for column in range(source.shape[1]):
@@ -135,11 +116,7 @@ def copy_counts(source, target):
 def finish_step(moments, leaves, plan, state, scratch):
     """Count the stored rows, then evict those that no later event can extend.
 
-    Parameters
-    ----------
-    moments, leaves : int
-        Number of moments of the step, and of leaves of the plan.
-    plan, state, scratch : Plan, NodeState, Scratch
+    ``moments``, ``leaves``: number of moments of the step, and of leaves of the plan.
     """
     _count_live(moments - 1, leaves, plan, state, scratch)
     now = scratch.moments[moments - 1]
@@ -155,7 +132,7 @@ def finish_step(moments, leaves, plan, state, scratch):
         if plan.nodes[node, tables.KEPT] == 1:
             oldest = now - plan.nodes[node, tables.RETAINED] * plan.window
             live = expire(node, oldest, plan, state)
-            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
+            state.counts[node, counts.PEAK] = max(state.counts[node, counts.PEAK], live)
             if node < leaves:
                 events += live
             else:
@@ -164,9 +141,9 @@ def finish_step(moments, leaves, plan, state, scratch):
             state.rows[node, tables.START] = 0
             state.rows[node, tables.END] = 0
             state.rows[node, tables.FRESH] = 0
-    state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(state.peaks[tables.PEAK_PARTIAL_MATCHES], rows)
-    state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events)
-    state.peaks[tables.PEAK_BYTES] = max(state.peaks[tables.PEAK_BYTES], size)
+    state.peaks[counts.PEAK_PARTIAL_MATCHES] = max(state.peaks[counts.PEAK_PARTIAL_MATCHES], rows)
+    state.peaks[counts.PEAK_EVENTS] = max(state.peaks[counts.PEAK_EVENTS], events)
+    state.peaks[counts.PEAK_BYTES] = max(state.peaks[counts.PEAK_BYTES], size)
 
 
 @njit_in_place
@@ -203,12 +180,12 @@ def _count_live(moments, leaves, plan, state, scratch):
                 rows[moment] += live
             else:
                 events[moment] += live
-            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
+            state.counts[node, counts.PEAK] = max(state.counts[node, counts.PEAK], live)
     for moment in range(moments):
-        state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(
-            state.peaks[tables.PEAK_PARTIAL_MATCHES], rows[moment]
+        state.peaks[counts.PEAK_PARTIAL_MATCHES] = max(
+            state.peaks[counts.PEAK_PARTIAL_MATCHES], rows[moment]
         )
-        state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events[moment])
+        state.peaks[counts.PEAK_EVENTS] = max(state.peaks[counts.PEAK_EVENTS], events[moment])
 
 
 @njit_in_place

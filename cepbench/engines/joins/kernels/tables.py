@@ -12,6 +12,11 @@ A set of a Kleene variable is two integer columns, the start of its members in t
 number, in the order of their positions. The pool has a row for the ordinals of members, which
 identify the event at the leaf (its row is the ordinal minus ``SHIFT`` of the leaf), and one for
 their positions.
+
+Kernels take a ``node`` and the ``side`` of its outer rows, 0 for the left child and 1 for the right
+one; ``outers`` of these from ``first`` on are a block, and ``row`` is the place of the row ``outer``.
+``counting`` says whether rows are counted instead of stored, which only those of the root are;
+``limit`` is how many may be stored; ``matches`` is int64 (columns of a match, capacity).
 """
 
 from __future__ import annotations
@@ -20,36 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.kernels.counts import (
-    COMPARED as COMPARED,
-)
-from cepbench.kernels.counts import (
-    COUNT_COLUMNS as COUNT_COLUMNS,
-)
-from cepbench.kernels.counts import (
-    CREATED as CREATED,
-)
-from cepbench.kernels.counts import (
-    LIFETIME as LIFETIME,
-)
-from cepbench.kernels.counts import (
-    NANOSECONDS as NANOSECONDS,
-)
-from cepbench.kernels.counts import (
-    PEAK as PEAK,
-)
-from cepbench.kernels.counts import (
-    PEAK_BYTES as PEAK_BYTES,
-)
-from cepbench.kernels.counts import (
-    PEAK_EVENTS as PEAK_EVENTS,
-)
-from cepbench.kernels.counts import (
-    PEAK_PARTIAL_MATCHES as PEAK_PARTIAL_MATCHES,
-)
-from cepbench.kernels.counts import (
-    PEAKS as PEAKS,
-)
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -232,35 +207,17 @@ NO_MEMBERS = 4  # the same for the pool of members
 
 @njit_in_place
 def int_column(node, column, state):
-    """The start of a column of a node in ``state.ints``.
-
-    Parameters
-    ----------
-    node, column : int
-    state : NodeState
-    """
+    """The start of a column of a node in ``state.ints``."""
     return state.rows[node, INT_OFFSET] + column * state.rows[node, CAPACITY]
 
 
 @njit_in_place
 def float_column(node, column, state):
-    """The start of a column of a node in ``state.floats``.
-
-    Parameters
-    ----------
-    node, column : int
-    state : NodeState
-    """
+    """The start of a column of a node in ``state.floats``."""
     return state.rows[node, FLOAT_OFFSET] + column * state.rows[node, CAPACITY]
 
 
 @njit_in_place
 def rules_of(node, kind, plan):
-    """The numbers of a node's rules of a kind.
-
-    Parameters
-    ----------
-    node, kind : int
-    plan : Plan
-    """
+    """The numbers of a node's rules of a kind."""
     return range(plan.spans[node, kind], plan.spans[node, kind + 1])

@@ -32,15 +32,8 @@ def choose(graph, root, earliest, scratch):
     its best history, and a union compares those of its parts, from their ends to the event where
     they part.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    root : int
-        The union of the runs that accept an event.
-    earliest : int
-        The position after the last event of the match reported before, or that of the first event
-        in the window, if that is later.
-    scratch : Scratch
+    ``root``: the union of the runs that accept an event. ``earliest``: the position after the last
+    event of the match reported before, or that of the first event in the window, if that is later.
 
     Returns
     -------
@@ -93,22 +86,11 @@ def choose(graph, root, earliest, scratch):
 def choose_each(graph, roots, earliest, lasts, first, scratch, chosen):
     """Choose one match for each last event, as long as there is room.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest, lasts : int64 arrays, shape (n,)
-        Roots, their windows, and the positions of their last events; those of one last event come
-        together.
-    first : int
-        The root to begin with.
-    scratch : Scratch
-    chosen : int64 array, shape (n,)
-        Written in place: the match of a last event, at the first of its roots.
+    ``roots``, ``earliest``, ``lasts``: int64 (n,), roots, their windows, and the positions of their
+    last events; those of one last event come together. ``first``: the root to begin with.
+    ``chosen``: int64 (n,), written in place: the match of a last event, at the first of its roots.
 
-    Returns
-    -------
-    int
-        The root to go on with after the graph has grown; n at the end.
+    Returns the root to go on with after the graph has grown; n at the end.
     """
     while first < len(roots):
         root, last = NONE, first

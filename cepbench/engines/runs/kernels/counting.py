@@ -30,18 +30,7 @@ _LENGTHS_AT_ONCE = 64
 def count_histories(graph, roots, earliest, by_length, digits, scratch):
     """The numbers of histories of the nodes below roots.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots : int64 array
-    earliest : int
-        The same for all.
-    by_length : bool
-        Whether there is one count for each length from 0 on, or one for all.
-    digits : int
-        Of a count.
-    scratch : Scratch
-        Holds the nodes.
+    ``by_length``: whether there is one count for each length from 0 on, or one for all.
 
     Returns
     -------
@@ -84,21 +73,9 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
 
 @njit
 def count_matches(graph, roots, earliest, found, scratch):
-    """Count the matches of each root.
+    """Count the matches of each root. Returns whether the digits suffice.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-        As for :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`.
-    found : int64 array, shape (n, digits)
-        0; written in place.
-    scratch : Scratch
-
-    Returns
-    -------
-    bool
-        Whether the digits suffice.
+    ``found``: int64 (n, digits), 0; written in place.
     """
     first = 0
     while first < len(roots):
@@ -118,13 +95,6 @@ def count_matches(graph, roots, earliest, found, scratch):
 @njit
 def count_lengths(graph, roots, earliest, digits, scratch):
     """Count the matches of all roots by their numbers of events.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-    digits : int
-    scratch : Scratch
 
     Returns
     -------
@@ -159,20 +129,10 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
 
     Each root has the weight one, which is passed down to the first events.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-    lowest : int
-        The position counted in the first row of ``found``.
-    found : int64 array, shape (positions, digits)
-        0; written in place.
-    scratch : Scratch
+    ``lowest``: the position counted in the first row of ``found``. ``found``: int64 (positions,
+    digits), 0; written in place.
 
-    Returns
-    -------
-    bool
-        Whether the digits suffice.
+    Returns whether the digits suffice.
     """
     digits, carried = found.shape[1], 0
     nodes, mask = graph.nodes, len(graph.nodes) - 1
@@ -202,19 +162,10 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
 
 @njit_in_place
 def add_counts(total, more, digits):
-    """Add counts to others.
+    """Add counts to others. Returns 0 if all sums fit.
 
-    Parameters
-    ----------
-    total : int64 array, shape (n,)
-        Of counts with ``digits`` each; written in place.
-    more : int64 array, at least as long
-    digits : int
-
-    Returns
-    -------
-    int
-        Not 0 if a sum does not fit.
+    ``total``: int64 (n,), of counts with ``digits`` each; written in place. ``more``: int64 array,
+    at least as long.
     """
     carried = carry = 0
     for place in range(len(total)):

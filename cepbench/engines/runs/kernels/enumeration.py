@@ -55,14 +55,7 @@ class Chunk(NamedTuple):
 
 
 def new_search(items: int, roots: int) -> Search:
-    """A search that has not begun.
-
-    Parameters
-    ----------
-    items : int
-        Positive items of the pattern.
-    roots : int
-    """
+    """A search that has not begun, for so many positive items of the pattern and roots."""
     room = 1 << 10
     return Search(
         np.empty((room, 3), np.int64),
@@ -74,12 +67,7 @@ def new_search(items: int, roots: int) -> Search:
 
 
 def roomier(search: Search) -> Search:
-    """The search with twice the room, after it returned ``CRAMPED``.
-
-    Parameters
-    ----------
-    search : Search
-    """
+    """The search with twice the room, after it returned ``CRAMPED``."""
     return search._replace(
         pending=np.concatenate((search.pending, np.empty_like(search.pending))),
         path=np.concatenate((search.path, np.empty_like(search.path))),
@@ -90,22 +78,10 @@ def roomier(search: Search) -> Search:
 def enumerate_matches(graph, roots, earliest, sets, search, chunk):
     """Write matches until all are written or the chunk is full.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-        The last events of matches, and the position of the earliest event in the window of each.
-    sets : int64 array, shape (items,)
-        For each item the row of ``chunk.members`` that it is written to; -1 if it has one event.
-    search : Search
-        For a new chunk ``WRITTEN`` is 0.
-    chunk : Chunk
-        ``ends[:, 0]`` is 0.
+    ``sets``: int64 (items,), the row of ``chunk.members`` that each item is written to; -1 if it has
+    one event. For a new chunk ``WRITTEN`` is 0, and so is ``chunk.ends[:, 0]``.
 
-    Returns
-    -------
-    int
-        ``ENDED``, ``FULL`` or ``CRAMPED``.
+    Returns ``ENDED``, ``FULL`` or ``CRAMPED``.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     path, progress = search.path, search.progress
@@ -145,16 +121,7 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
 def begin(graph, roots, earliest, search):
     """Take the next node that waits, or the next root; it is then behind those that wait.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-    search : Search
-
-    Returns
-    -------
-    bool
-        Whether there is one.
+    Returns whether there is one.
     """
     progress = search.progress
     while progress[PENDING] == 0 and progress[ROOTS] < len(roots):
@@ -174,18 +141,10 @@ def begin(graph, roots, earliest, search):
 def to_event(graph, earliest, node, depth, chosen, search):
     """The event of a node's first history; its others wait.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    earliest : int64 array, shape (n,)
-    node, depth, chosen : int
-        The node, how many events have been chosen before it, and the item of the last of these.
-    search : Search
+    ``node``, ``depth``, ``chosen``: the node, how many events have been chosen before it, and the
+    item of the last of these.
 
-    Returns
-    -------
-    int
-        The node of the event; ``NONE`` if the search is cramped, and the node waits.
+    Returns the node of the event; ``NONE`` if the search is cramped, and the node waits.
     """
     nodes, mask, room = graph.nodes, len(graph.nodes) - 1, len(search.path)
     bound = earliest[search.progress[ROOTS] - 1]
@@ -204,14 +163,7 @@ def to_event(graph, earliest, node, depth, chosen, search):
 
 @njit_in_place
 def wait(node, depth, chosen, search):
-    """Leave a node for later.
-
-    Parameters
-    ----------
-    node, depth, chosen : int
-        As for :func:`to_event`.
-    search : Search
-    """
+    """Leave a node for later."""
     top = search.progress[PENDING]
     search.pending[top, 0] = node
     search.pending[top, 1] = depth
@@ -221,16 +173,7 @@ def wait(node, depth, chosen, search):
 
 @njit_in_place
 def write_match(last, sets, search, chunk):
-    """Write the path as a match; false if the chunk is full.
-
-    Parameters
-    ----------
-    last : int
-        The last item.
-    sets : int64 array, shape (items,)
-    search : Search
-    chunk : Chunk
-    """
+    """Write the path as a match, up to the item ``last``; false if the chunk is full."""
     progress, begins, ends = search.progress, search.begins, chunk.ends
     row = progress[WRITTEN]
     if row + 1 == ends.shape[1]:
@@ -297,18 +240,9 @@ def _root_of(node, graph, roots, earliest, search):
 def _write_again(root, item, depth, earliest, sets, search, chunk):
     """Write the matches of an earlier root with the events of the path for those after a node.
 
-    Parameters
-    ----------
-    root, item, depth : int
-        The root, the item of the node, and the events chosen behind it.
-    earliest : int64 array, shape (n,)
-    sets, search, chunk
-        As for :func:`enumerate_matches`.
+    ``root``, ``item``, ``depth``: the root, the item of the node, and the events chosen behind it.
 
-    Returns
-    -------
-    bool
-        False if the chunk might not have room for all of them; none is written.
+    Returns false if the chunk might not have room for all of them; none is written.
     """
     progress, begins, ends, members = search.progress, search.begins, chunk.ends, chunk.members
     first, end = search.rows[root], search.rows[root + 1]

@@ -10,6 +10,9 @@ Nodes are numbered in the order of creation and stored in a ring. A node refers 
 ones, and nothing refers to it once no run and no root does; those with an expired start are never
 read, so that the ring holds the nodes of one window.
 
+Kernels that look at matches take ``roots``, int64 (n,): the nodes that they end at, and
+``earliest``, int64 (n,): the position of the first event in the window of each.
+
 Source: the tECS of CORE [bucchi2022]_.
 
 Differs from the paper: a union is a leftist heap of events instead of a pair of nodes, so that
@@ -53,13 +56,7 @@ class MatchGraph(NamedTuple):
 
 
 def empty_graph(capacity: int = 1 << 10) -> MatchGraph:
-    """A graph without nodes.
-
-    Parameters
-    ----------
-    capacity : int
-        A power of two.
-    """
+    """A graph without nodes; its capacity is a power of two."""
     return MatchGraph(
         np.empty((capacity, COLUMNS), np.int64),
         np.zeros(TOTALS, np.int64),
@@ -68,44 +65,21 @@ def empty_graph(capacity: int = 1 << 10) -> MatchGraph:
 
 
 def with_room(graph: MatchGraph, more: int) -> MatchGraph:
-    """The graph with room for ``more`` nodes: itself, or a copy of a larger capacity.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    more : int
-    """
+    """The graph with room for ``more`` nodes: itself, or a copy of a larger capacity."""
     if more <= room(graph):
         return graph
     return graph_of(stored_nodes(graph), int(graph.totals[FIRST]), more)
 
 
 def stored_nodes(graph: MatchGraph) -> np.ndarray:
-    """The nodes in the order of creation.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-
-    Returns
-    -------
-    ndarray of int64, shape (nodes, COLUMNS)
-    """
+    """The nodes in the order of creation, shape (nodes, COLUMNS)."""
     stored = np.arange(graph.totals[FIRST], graph.totals[NEXT])
     copied: np.ndarray = graph.nodes[stored % len(graph.nodes)]
     return copied
 
 
 def graph_of(nodes: np.ndarray, first: int = 0, more: int = 1) -> MatchGraph:
-    """The graph of given nodes, with room for more.
-
-    Parameters
-    ----------
-    nodes : ndarray of int64, shape (n, COLUMNS)
-    first : int
-        The number of the first one.
-    more : int
-    """
+    """The graph of given nodes, shape (n, COLUMNS), numbered from ``first`` on, with room for more."""
     numbers = np.arange(first, first + len(nodes))
     graph = empty_graph(1 << (len(nodes) + more - 1).bit_length())
     graph.nodes[numbers % len(graph.nodes)] = nodes
@@ -115,35 +89,13 @@ def graph_of(nodes: np.ndarray, first: int = 0, more: int = 1) -> MatchGraph:
 
 @njit_in_place
 def room(graph):
-    """How many more nodes there is room for.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-
-    Returns
-    -------
-    int
-    """
+    """How many more nodes there is room for."""
     return len(graph.nodes) - (graph.totals[NEXT] - graph.totals[FIRST])
 
 
 @njit_in_place
 def is_live(graph, node, earliest):
-    """Whether a node has a history whose first event is at ``earliest`` or later.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    node : int
-        Or ``NONE``.
-    earliest : int
-        A position.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether a node has a history whose first event is at ``earliest`` or later; ``NONE`` has not."""
     return (
         node >= graph.totals[FIRST]
         and graph.nodes[node & (len(graph.nodes) - 1), START] >= earliest
@@ -152,20 +104,10 @@ def is_live(graph, node, earliest):
 
 @njit_in_place
 def add_event(graph, position, item, predecessor):
-    """Append an event to histories; there must be room for a node.
+    """Append an event to histories; there must be room for a node. Returns the new node.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    position, item : int
-        Of the event and of its variable in written order.
-    predecessor : int
-        The node of the histories before it, which must be live, or ``NONE`` for a first event.
-
-    Returns
-    -------
-    int
-        The new node.
+    ``position``, ``item``: of the event and of its variable in written order. ``predecessor``: the
+    node of the histories before it, which must be live, or ``NONE`` for a first event.
     """
     mask = len(graph.nodes) - 1
     node = graph.totals[NEXT]
@@ -185,16 +127,9 @@ def add_event(graph, position, item, predecessor):
 def add_union(graph, one, other):
     """Unite the histories of two nodes; there must be room for ``UNION_NODES`` nodes.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    one, other : int
-        Nodes without a history in common, or ``NONE``.
+    ``one``, ``other``: nodes without a history in common, or ``NONE``.
 
-    Returns
-    -------
-    int
-        A new node, or if one of them is expired or ``NONE``, the other.
+    Returns a new node, or if one of them is expired or ``NONE``, the other.
     """
     # Merges the right spines of two leftist heaps, latest start first, then builds new ones.
     nodes, mask, first = graph.nodes, len(graph.nodes) - 1, graph.totals[FIRST]
@@ -243,12 +178,6 @@ def reclaim(graph, earliest):
 
     All those created before the event at ``earliest`` are released; of later ones, those that no
     live node precedes.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    earliest : int
-        A position.
     """
     mask = len(graph.nodes) - 1
     while (

@@ -27,12 +27,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(graph: MatchGraph) -> Scratch:
-    """Scratch for a graph, until its capacity changes.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    """
+    """Scratch for a graph, until its capacity changes."""
     capacity = len(graph.nodes)
     return Scratch(
         np.empty(capacity, np.int64), np.zeros(capacity, np.int64), np.empty(4 * capacity, np.int64)
@@ -41,18 +36,7 @@ def new_scratch(graph: MatchGraph) -> Scratch:
 
 @njit_in_place
 def children(graph, row):
-    """The columns of a node that refer to others.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    row : int
-
-    Returns
-    -------
-    first, last : int
-        The last one is excluded.
-    """
+    """The columns of a node that refer to others: the first, and the one behind the last."""
     if graph.nodes[row, ITEM] == UNION:
         return HEAD, RIGHT + 1
     return PREDECESSOR, PREDECESSOR + 1
@@ -62,19 +46,7 @@ def children(graph, row):
 def find_nodes(graph, roots, earliest, scratch):
     """Find the nodes on the ways from roots to the first events within their window.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots : int64 array
-    earliest : int
-        The same for all.
-    scratch : Scratch
-        Written in place.
-
-    Returns
-    -------
-    int
-        How many there are.
+    They have the same window. Returns the number of nodes, which are in ``scratch``.
     """
     nodes, mask, stack = graph.nodes, len(graph.nodes) - 1, scratch.stack
     found = 0
@@ -107,18 +79,7 @@ def find_nodes(graph, roots, earliest, scratch):
 
 @njit_in_place
 def group_end(earliest, first, most):
-    """The end of the roots from ``first`` on that have the same window.
-
-    Parameters
-    ----------
-    earliest : int64 array, shape (n,)
-    first, most : int
-        At most so many roots are in a group.
-
-    Returns
-    -------
-    int
-    """
+    """The end of the roots from ``first`` on that have the same window, at most ``most``."""
     last = first + 1
     while last < min(len(earliest), first + most) and earliest[last] == earliest[first]:
         last += 1

@@ -47,20 +47,9 @@ class Rows(NamedTuple):
 def enumerate_values(graph, roots, earliest, aggregates, search, running, rows):
     """Write the values of matches until all are written or the rows are full.
 
-    Parameters
-    ----------
-    graph : MatchGraph
-    roots, earliest : int64 arrays, shape (n,)
-    aggregates : Aggregates
-    search : Search
-    running : float64 array, shape (room of the search, aggregates)
-        Scratch, which the search takes up again.
-    rows : Rows
+    ``running``: float64 (room of the search, aggregates), scratch, which the search takes up again.
 
-    Returns
-    -------
-    int
-        ``ENDED``, ``FULL`` or ``CRAMPED``.
+    Returns ``ENDED``, ``FULL`` or ``CRAMPED``.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     while begin(graph, roots, earliest, search):

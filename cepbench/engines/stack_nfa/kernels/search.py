@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares, passing
-from cepbench.kernels.jit import njit, njit_in_place
-
-# Kinds of rules: (column of the candidate, other column, operator, -), and programs of a stack
-# machine, see cepbench.kernels.instructions.
-COMPARE, PROGRAM, RULE_KINDS = 0, 1, 2
-
-# What PROGRESS holds between calls.
-ITEM, WRITTEN, FOUND, PROGRESS = 0, 1, 2, 3
-
-# Columns of TALLIES, by item.
-EXTENDED, COMPARED, TALLIES = 0, 1, 2
+from cepbench.engines.plan_runs.kernels.sequences import (
+    COMPARE,
+    COMPARED,
+    EXTENDED,
+    FOUND,
+    ITEM,
+    PROGRAM,
+    RULE_KINDS,
+    WRITTEN,
+    programs_hold,
+)
+from cepbench.kernels.instructions import compares, passing
+from cepbench.kernels.jit import njit_in_place
 
 
 class Plan(NamedTuple):
@@ -34,15 +34,12 @@ class Plan(NamedTuple):
     spans: np.ndarray  #: int64 (items + negations, RULE_KINDS + 1): conditions tested at each
     rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
     constants: np.ndarray  #: float64
-    owners: np.ndarray  #: int64 (columns,): the stack of each column of values
     negations: np.ndarray  #: int64 (negations, 3): stack, items that bound it from below and above
 
 
 class Rows(NamedTuple):
     """The instances of all stacks in a round."""
 
-    values: np.ndarray  #: float64: what conditions read, one column after the other
-    origins: np.ndarray  #: int64 (columns,): where row 0 of each column would be in ``values``
     tops: np.ndarray  #: int64, by row: the row behind its RIP
     lows: np.ndarray  #: int64 (items - 1, finals): first rows in the window of each accepting event
     finals: int  #: the row of the first accepting event
@@ -51,35 +48,14 @@ class Rows(NamedTuple):
     labels: np.ndarray  #: int64, by row: the position of its event
 
 
-class Scratch(NamedTuple):
-    """Working space, and the search where it paused."""
-
-    candidates: np.ndarray  #: int64 (items, longest range): rows to be chosen at each item
-    sizes: np.ndarray  #: int64 (items + 1,): how many there are; behind the items, 1
-    at: np.ndarray  #: int64 (items + 1,): and how many of them have been chosen
-    bound: np.ndarray  #: int64 (stacks,): the rows chosen
-    stack: np.ndarray  #: float64 (STACK,)
-    progress: np.ndarray  #: int64 (PROGRESS,)
-    tallies: np.ndarray  #: int64 (items, TALLIES)
-
-
 @njit_in_place
 def search(reports, plan, rows, scratch, matches):
     """Find the sequences of all accepting events.
 
-    Parameters
-    ----------
-    reports : bool
-        Whether matches are written, or only counted.
-    plan, rows, scratch : Plan, Rows, Scratch
-        Initially ``progress`` is ``(items, 0, 0)``, and ``at`` and ``sizes`` end with 0 and 1.
-    matches : int64 array, shape (items, capacity)
-        Positions of the events; at least as many as a stack has rows.
+    ``matches``: int64 (items, capacity), positions of the events; at least as many as a stack has
+    rows.
 
-    Returns
-    -------
-    bool
-        Whether the search has ended; else ``matches`` is full and it is to be called again.
+    Returns whether the search has ended; else ``matches`` is full and it is to be called again.
     """
     progress, bound, at, sizes = scratch.progress, scratch.bound, scratch.at, scratch.sizes
     last = plan.items - 1
@@ -128,14 +104,14 @@ def _complete_all(reports, plan, rows, scratch, matches):
             total += max(rows.tops[candidates[k]] - low, 0)
     elif counts and tested == 1 and plan.spans[0, PROGRAM] > first:
         operator, other = plan.rules[first, 2], plan.rules[first, 1]
-        origin, other_origin = rows.origins[plan.rules[first, 0]], rows.origins[other]
+        origin, other_origin = scratch.origins[plan.rules[first, 0]], scratch.origins[other]
         compared = 0
         for k in range(at, size):
             bound[1] = candidates[k]
             low, high = rows.lows[0, bound[last] - rows.finals], rows.tops[bound[1]]
             if low < high:
-                value = rows.values[other_origin + bound[plan.owners[other]]]
-                total += passing(operator, rows.values[origin + low : origin + high], value)
+                value = scratch.values[other_origin + bound[plan.rules[first, 3]]]
+                total += passing(operator, scratch.values[origin + low : origin + high], value)
                 compared += high - low
         scratch.tallies[0, COMPARED] += compared
     else:
@@ -193,26 +169,27 @@ def _chosen(item, low, high, plan, rows, scratch):
             candidates[k] = low + k
     for rule in range(first, stop):
         other = plan.rules[rule, 1]
-        value = rows.values[rows.origins[other] + scratch.bound[plan.owners[other]]]
-        operator, origin = plan.rules[rule, 2], rows.origins[plan.rules[rule, 0]]
+        value = scratch.values[scratch.origins[other] + scratch.bound[plan.rules[rule, 3]]]
+        operator, origin = plan.rules[rule, 2], scratch.origins[plan.rules[rule, 0]]
         kept = 0
         if rule == first:
             for row in range(low, high):
                 candidates[kept] = row
-                kept += compares(operator, rows.values[origin + row], value)
+                kept += compares(operator, scratch.values[origin + row], value)
         else:
             for k in range(count):
                 row = candidates[k]
                 candidates[kept] = row
-                kept += compares(operator, rows.values[origin + row], value)
+                kept += compares(operator, scratch.values[origin + row], value)
         count = kept
-    if plan.spans[item, PROGRAM] < plan.spans[item, PROGRAM + 1]:
+    program, end = plan.spans[item, PROGRAM], plan.spans[item, PROGRAM + 1]
+    if program < end:
         kept = 0
         for k in range(count):
             row = candidates[k]
             scratch.bound[item] = row
             candidates[kept] = row
-            kept += _programs_hold(item, plan, rows, scratch)
+            kept += programs_hold(program, end, plan, scratch)
         count = kept
     return count
 
@@ -227,37 +204,19 @@ def _is_negated(plan, rows, scratch):
         high = rows.bounds[rows.offsets[negation, 1] + bound[before]]
         owner = plan.items + negation
         first, stop = plan.spans[owner, COMPARE], plan.spans[owner, COMPARE + 1]
+        program, end = plan.spans[owner, PROGRAM], plan.spans[owner, PROGRAM + 1]
         for row in range(low, high):
             forbids = True
             for rule in range(first, stop):
                 other = plan.rules[rule, 1]
                 forbids = forbids and compares(
                     plan.rules[rule, 2],
-                    rows.values[rows.origins[plan.rules[rule, 0]] + row],
-                    rows.values[rows.origins[other] + bound[plan.owners[other]]],
+                    scratch.values[scratch.origins[plan.rules[rule, 0]] + row],
+                    scratch.values[scratch.origins[other] + bound[plan.rules[rule, 3]]],
                 )
-            if forbids and plan.spans[owner, PROGRAM] < plan.spans[owner, PROGRAM + 1]:
+            if forbids and program < end:
                 bound[stack] = row
-                forbids = _programs_hold(owner, plan, rows, scratch)
+                forbids = programs_hold(program, end, plan, scratch)
             if forbids:
                 return True
     return False
-
-
-@njit
-def _programs_hold(owner, plan, rows, scratch):
-    """Whether the programs of an item or a negation hold; a function of its own, not inlined."""
-    stack = scratch.stack
-    top = 0
-    for rule in range(plan.spans[owner, PROGRAM], plan.spans[owner, PROGRAM + 1]):
-        opcode, argument = plan.rules[rule, 0], plan.rules[rule, 1]
-        if opcode == LOAD_LEFT:
-            stack[top] = rows.values[rows.origins[argument] + scratch.bound[plan.owners[argument]]]
-            top += 1
-        elif opcode == KEEP_IF_TRUE:
-            if stack[top - 1] == 0.0:
-                return False
-            top = 0
-        else:
-            top = operate(opcode, argument, plan.constants, stack, top)
-    return True

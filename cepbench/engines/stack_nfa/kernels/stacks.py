@@ -42,12 +42,8 @@ def first_rows(codes, times, other_codes, others, shift, found):
 def number_partitions(coarse, values):
     """Divide partitions by the values of another attribute.
 
-    Parameters
-    ----------
-    coarse : int64 array, shape (n,)
-        Numbers of partitions; 0 for none.
-    values : float64 array, shape (n,)
-        NaN is in no partition.
+    ``coarse``: int64 (n,), numbers of partitions; 0 for none. ``values``: float64 (n,), NaN is in
+    no partition.
 
     Returns
     -------

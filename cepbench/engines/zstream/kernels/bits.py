@@ -10,13 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.instructions import (
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-)
+from cepbench.kernels.instructions import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from cepbench.kernels.jit import njit_in_place
 
 #: Bits in a word; value columns are padded by as many entries, so that whole words are tested.
@@ -35,23 +29,11 @@ _SUM = np.uint64(0x0101010101010101)
 def place_bits(marks, lows, highs, first, stop, place, origins):
     """Find where the words of events begin.
 
-    Parameters
-    ----------
-    marks : int8 array, shape (n,)
-        Which events have words.
-    lows, highs : int32 arrays, shape (n,)
-        The rows of the other leaf that each event is tested against,
-    first, stop : int
-        as far as they are between these.
-    place : int
-        The first word.
-    origins : int64 array, shape (n,)
-        Written in place.
+    ``marks``: int8 (n,), which events have words. ``lows``, ``highs``: int32 (n,), the rows of the
+    other leaf that each event is tested against, ``first``, ``stop``: as far as they are between
+    these. ``place``: the first word. ``origins``: int64 (n,), written in place.
 
-    Returns
-    -------
-    place, pairs : int
-        The place behind the last word, and the number of pairs of events.
+    Returns the place behind the last word, and the number of pairs of events.
     """
     pairs = 0
     for i in range(len(marks)):
@@ -71,23 +53,11 @@ def fill_bits(
 ):
     """Test events of one leaf against those of another within their time ranges.
 
-    Parameters
-    ----------
-    marks, lows, highs, first, stop, origins
-        As in :func:`place_bits`, which has written the latter.
-    base : int
-        The row of the first event.
-    left, right : float64 arrays, shape (columns, events + WORD)
-        The values of both leaves.
-    comparisons : int64 array, shape (k, 3)
-        Column of the first leaf, column of the second, operator.
-    words, ranks : uint64 and int32 arrays
-        Written in place.
+    ``base``: the row of the first event. ``left``, ``right``: float64 (columns, events + WORD), the
+    values of both leaves. ``comparisons``: int64 (k, 3), column of the first leaf, column of the
+    second, operator. ``words``, ``ranks``: uint64 and int32, written in place.
 
-    Returns
-    -------
-    int
-        The number of set bits.
+    Returns the number of set bits.
     """
     total = 0
     for i in range(len(marks)):
@@ -118,15 +88,9 @@ def fill_bits(
 def count_passed(words, lows, highs, first, stop, origins, passed):
     """Running counts of set bits, for where most ranges of rows are counted.
 
-    Parameters
-    ----------
-    words : uint64 array
-    lows, highs, first, stop
-        As in :func:`place_bits`, of events that all have words.
-    origins : int64 array, shape (n,)
-        The bit of row 0 of each event; overwritten by the count of row 0.
-    passed : int32 array, shape (pairs + n,)
-        Written in place: of each event, how many of its first 0, 1, … bits are set.
+    ``words``: uint64. ``origins``: int64 (n,), the bit of row 0 of each event; overwritten by the
+    count of row 0. ``passed``: int32 (pairs + n,), written in place: of each event, how many of its
+    first 0, 1, … bits are set.
     """
     place = 0
     for i in range(len(origins)):

@@ -19,18 +19,9 @@ _BLOCK = 16
 def first_rows(times, others, first, shift, found):
     """For each event the first row of another leaf that is not before it, shifted in time.
 
-    Parameters
-    ----------
-    times : int64 array, shape (n,)
-        Ascending.
-    others : int64 array, shape (m,)
-        Ascending timestamps of the other leaf.
-    first : int
-        The result is at least this.
-    shift : int
-        Added to ``times``.
-    found : int32 array, shape (n,)
-        Written in place; ``m`` where there is none.
+    ``times``: int64 (n,), ascending. ``others``: int64 (m,), ascending timestamps of the other
+    leaf. ``first``: the result is at least this. ``shift``: added to ``times``. ``found``: int32
+    (n,), written in place; ``m`` where there is none.
     """
     events, rows = len(times), len(others) - first
     if events * _RARE < rows:
@@ -119,6 +110,8 @@ def negating_times(
     The latest negated event before it, or the earliest one after it, that passes all comparisons;
     ``BEFORE_ALL`` or ``AFTER_ALL`` if there is none.
 
+    Returns the number of pairs tested.
+
     Parameters
     ----------
     rows : int32 array, shape (n,)
@@ -137,11 +130,6 @@ def negating_times(
         Whether to look after each event rather than before it.
     found : int64 array, shape (n,)
         Written in place.
-
-    Returns
-    -------
-    int
-        The number of pairs tested.
     """
     tested = 0
     for i in range(len(rows)):
@@ -167,15 +155,8 @@ def negating_times(
 def any_passes(records, lows, highs, events, comparisons):
     """Which records some event of a range passes all comparisons with.
 
-    Parameters
-    ----------
-    records : float64 array, shape (k, n)
-        The value of each record in each comparison.
-    lows, highs : int64 arrays, shape (n,)
-        The range of events of each record.
-    events : float64 array, shape (columns, m)
-    comparisons : int64 array, shape (k, 2)
-        Column of the event, operator.
+    ``lows``, ``highs``: int64 (n,), the range of events of each record. ``events``: float64
+    (columns, m). ``comparisons``: int64 (k, 2), column of the event, operator.
 
     Returns
     -------

@@ -51,15 +51,8 @@ class Last(NamedTuple):
 def fill_last(last, bounds, lows, highs, tested):
     """Write what is by ``z``.
 
-    Parameters
-    ----------
-    last : Last
-        Its ``limits``, ``passing`` and ``sums`` are written in place.
-    bounds : int32 array
-    lows, highs : int64 arrays
-        Where in ``bounds`` those of the first ``z`` are.
-    tested : int
-        Such a place: no earlier rows are tested by the condition; -1 without one.
+    ``bounds``: int32. ``lows``, ``highs``: int64, where in ``bounds`` those of the first ``z`` are.
+    ``tested``: such a place: no earlier rows are tested by the condition; -1 without one.
     """
     last.sums[:, 0] = 0
     for z in range(last.limits.shape[1]):
@@ -92,18 +85,12 @@ def count_last(
 
     Parameters
     ----------
-    records : int32 array, shape (columns, n)
     old : int
         How many of them have been there before; they come first.
     fresh : int
         The first row of ``z`` that has not been there before.
     counts_old : bool
         Whether old records with old ``z`` are joined with the last leaf.
-    ranges : Ranges
-        Of the lower join.
-    last : Last
-    within : int32 array, shape (4, records whose limits are found together)
-        Working space.
     start_times, end_times : int64 arrays
         Timestamps of the leaves of the first and the last events of the outer records.
     start_rows, end_rows : int32 arrays, shape (n,)
@@ -310,17 +297,8 @@ def _weight(last, z, first, stop):
 def total_weights(last, first_z, times):
     """The number of pairs of ``z`` and ``y``, and the sum of the times between them.
 
-    Parameters
-    ----------
-    last : Last
-    first_z : int
-        The number of the first ``z``.
-    times : int64 array
-        Timestamps of the last leaf, by row.
-
-    Returns
-    -------
-    pairs, span : int
+    ``first_z``: the number of the first ``z``. ``times``: int64, timestamps of the last leaf, by
+    row.
     """
     pairs, span = np.int64(0), np.int64(0)
     for z in range(first_z, last.limits.shape[1]):

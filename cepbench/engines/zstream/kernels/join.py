@@ -1,10 +1,16 @@
 """Joins of records with the events of a leaf, or with records grouped by one of their events.
 
-A record is one row number for each of its events; nothing else is copied. A record of the outer
+A record is one row number for each of its events; nothing else is copied. ``records`` are int32
+(columns, n). A record of the outer
 buffer has a range of rows of the *key*, which is the inner leaf, or the leaf of one event of the
 inner records. It is the intersection of the ranges of its events, see
 :mod:`cepbench.engines.zstream.kernels.bounds`. Conditions are bitmaps over it, see
 :mod:`cepbench.engines.zstream.kernels.bits`.
+
+Kernels that write records take ``within``, int32 (2, n), which :func:`find_limits` has written;
+``positions``, int64, of events, one leaf after the other, empty to write row numbers; ``offsets``,
+int64, where the positions of the leaf of each column of the result are; and ``targets``, int64, the
+row of the result that each column is written to. The columns of the key come last.
 """
 
 from __future__ import annotations
@@ -68,8 +74,7 @@ def limits(records, r, lows, highs, bounds, first, stop):
 def word_of(records, r, ranges, row):
     """Which of the 64 rows from ``row`` on satisfy all conditions with a record."""
     word = word_at(
-        ranges.words,
-        ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]] + row,
+        ranges.words, ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]] + row
     )
     for k in range(1, len(ranges.tables)):
         word &= word_at(
@@ -83,17 +88,9 @@ def word_of(records, r, ranges, row):
 def find_limits(records, begin, lows, highs, bounds, first, stop, firsts, stops):
     """The range of rows of the key for some records, found column by column.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, at least begin + n)
-        A single column is ascending.
-    begin : int
-        The first of these records.
-    lows, highs, bounds, first, stop
-        See :class:`Ranges`.
-    firsts, stops : int32 arrays, shape (n,)
-        Written in place: the first row, and the one behind the last, no earlier than it. They are
-        contiguous, as loops over others do not vectorize.
+    ``begin``: the first of these records. ``lows``, ``highs``, ``bounds``, ``first``, ``stop``: see
+    :class:`Ranges`. ``firsts``, ``stops``: int32 (n,), written in place: the first row, and the one
+    behind the last, no earlier than it. They are contiguous, as loops over others do not vectorize.
     """
     firsts[:] = first
     stops[:] = stop
@@ -127,21 +124,10 @@ def find_limits(records, begin, lows, highs, bounds, first, stop, firsts, stops)
 
 @njit_in_place
 def count_events(records, ranges, firsts, stops, sizes):
-    """The number of events of the key that join each record.
+    """The number of events of the key that join each record. Returns their sum.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
-    firsts, stops : int32 arrays, shape (n,)
-        As :func:`find_limits` has written them.
-    sizes : int64 array, shape (n,) or (0,)
-        Written in place, unless it is empty.
-
-    Returns
-    -------
-    int
-        Their sum.
+    ``firsts``, ``stops``: int32 (n,), as :func:`find_limits` has written them. ``sizes``: int64
+    (n,) or (0,), written in place, unless it is empty.
     """
     total = np.int64(0)
     tables = len(ranges.tables)
@@ -171,17 +157,8 @@ def count_events(records, ranges, firsts, stops, sizes):
 def total_events(records, ranges, found, sizes):
     """The number of events of the key that join all records, found block by block.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
-    found : int32 array, shape (2, records in a block)
-        Working space, which stays in the caches.
-    sizes : int64 array, shape (0,)
-
-    Returns
-    -------
-    int
+    ``found``: int32 (2, records in a block), working space, which stays in the caches. ``sizes``:
+    int64 (0,).
     """
     total = np.int64(0)
     for begin in range(0, records.shape[1], found.shape[1]):
@@ -199,22 +176,8 @@ def total_events(records, ranges, found, sizes):
 def join_events(records, ranges, within, sizes, positions, offsets, targets, found):
     """Write the records joined with the events of the key.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
-    within : int32 array, shape (2, n)
-        As :func:`find_limits` has written it.
-    sizes : int64 array, shape (n,)
-        As :func:`count_events` has written them.
-    positions : int64 array
-        Positions of events, one leaf after the other; empty to write row numbers.
-    offsets : int64 array, shape (columns + 1,)
-        Where the positions of each column's leaf are; the key's is the last.
-    targets : int64 array, shape (columns + 1,)
-        Which row of ``found`` each column is written to.
-    found : int32 or int64 array, shape (columns + 1, sum of sizes)
-        Written in place.
+    ``sizes``: int64 (n,), as :func:`count_events` has written them. ``found``: int32 or int64
+    (columns + 1, sum of sizes), written in place.
     """
     end = 0
     columns, tables = len(records), len(ranges.tables)
@@ -291,22 +254,10 @@ def _least(records, r, groups, bounds):
 
 @njit_in_place
 def count_groups(records, ranges, groups, lengths, sums, sizes):
-    """The number of inner records that join each outer record.
+    """The number of inner records that join each outer record. Returns their sum.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
-    groups : Groups
-    lengths, sums : int64 arrays, shape (keys,) and (keys + 1,)
-        Working space.
-    sizes : int64 array, shape (n,) or (0,)
-        Written in place, unless it is empty.
-
-    Returns
-    -------
-    int
-        Their sum.
+    ``lengths``, ``sums``: int64 (keys,) and (keys + 1,), working space. ``sizes``: int64 (n,) or
+    (0,), written in place, unless it is empty.
     """
     total = 0
     # Sizes of the groups of keys begin … end, for records that begin no earlier than ``known``, and
@@ -363,19 +314,9 @@ def _sum_of(word, numbers, sums, first, stop):
 def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targets, found):
     """Write the outer records joined with inner ones.
 
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    inner : int32 array, shape (inner columns, m)
-        In the order of ``groups``.
-    ranges : Ranges
-    groups : Groups
-    sizes : int64 array, shape (n,)
-        As :func:`count_groups` has written them.
-    positions, offsets, targets
-        As in :func:`join_events`, with a column for each of the inner records' besides.
-    found : int32 or int64 array, shape (columns + inner columns, sum of sizes)
-        Written in place.
+    ``inner``: int32 (inner columns, m), in the order of ``groups``. ``sizes``: int64 (n,), as
+    :func:`count_groups` has written them. ``found``: int32 or int64 (columns + inner columns, sum
+    of sizes), written in place.
     """
     end = 0
     columns = len(records)
@@ -411,12 +352,8 @@ def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targe
 def group_by(rows, base, count):
     """Sort records by one of their events, stably.
 
-    Parameters
-    ----------
-    rows : int32 array, shape (n,)
-        The row of the event of each record, at least ``base``.
-    base, count : int
-        All rows are below ``base + count``.
+    ``rows``: int32 (n,), the row of the event of each record, at least ``base``. ``base``,
+    ``count``: all rows are below ``base + count``.
 
     Returns
     -------
@@ -442,13 +379,8 @@ def group_by(rows, base, count):
 def mark(rows, base, marks):
     """Mark events that are in a record.
 
-    Parameters
-    ----------
-    rows : int32 array, shape (n,)
-    base : int
-        The row of the first mark.
-    marks : int8 array
-        Written in place: 1 for those.
+    ``rows``: int32 (n,). ``base``: the row of the first mark. ``marks``: int8, written in place: 1
+    for those.
     """
     for row in rows:
         marks[row - base] = 1
@@ -458,15 +390,8 @@ def mark(rows, base, marks):
 def total_span(first_times, first_rows, last_times, last_rows):
     """The sum over records of the time from their first to their last event.
 
-    Parameters
-    ----------
-    first_times, last_times : int64 arrays
-        Timestamps of the two leaves.
-    first_rows, last_rows : int32 arrays, shape (n,)
-
-    Returns
-    -------
-    int
+    ``first_times``, ``last_times``: int64, timestamps of the two leaves. ``first_rows``,
+    ``last_rows``: int32 (n,).
     """
     total = 0
     for r in range(len(first_rows)):

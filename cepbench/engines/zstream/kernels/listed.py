@@ -26,38 +26,23 @@ def list_last(
 ):  # fmt: skip
     """Write matches that :func:`cepbench.engines.zstream.kernels.counted.count_last` counts.
 
+    Returns the number of matches written.
+
     Parameters
     ----------
-    records : int32 array, shape (columns, n)
     old : int
         How many of them have been there before; they come first.
     fresh : int
         The first row of ``z`` that has not been there before.
     joins_old : bool
         Whether old records with old ``z`` are joined with the last leaf.
-    ranges : Ranges
-        Of the lower join.
-    last : Last
     bits : int64 array, shape (rows of z,) or (0,)
         The bit of row 0 of ``y`` in ``last.words``; empty without a condition.
-    within : int32 array, shape (4, records whose limits are found together)
-        Working space.
-    positions : int64 array
-        Positions of events, one leaf after the other.
-    offsets : int64 array, shape (columns + 2,)
-        Where the positions of each column's leaf are; those of ``z`` and ``y`` are the last.
-    targets : int64 array, shape (columns + 2,)
-        Which row of ``found`` each column is written to.
     resume : int64 array, shape (2,)
         The record and the row of ``z`` to begin with; written in place when there is no room for
         the matches of the next ``z``.
     found : int64 array, shape (columns + 2, room)
         Written in place.
-
-    Returns
-    -------
-    int
-        The number of matches written.
     """
     columns, tested = len(records), len(ranges.tables) > 0
     shift = last.base

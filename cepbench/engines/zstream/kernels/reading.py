@@ -9,21 +9,10 @@ from cepbench.kernels.jit import njit_in_place
 
 @njit_in_place
 def read_times(codes, timestamps, code, found):
-    """The timestamps of the events of one type.
+    """The timestamps of the events of one type. Returns their number.
 
-    Parameters
-    ----------
-    codes : int32 array, shape (events,)
-        The code of each event's type.
-    timestamps : int64 array, shape (events,)
-    code : int
-    found : int64 array, shape (at least events,)
-        Written in place; what is behind the result is undefined.
-
-    Returns
-    -------
-    int
-        Their number.
+    ``codes``: int32 (events,), the code of each event's type. ``timestamps``: int64 (events,).
+    ``found``: int64 (at least events,), written in place; what is behind the result is undefined.
     """
     count = 0
     for row in range(len(codes)):
@@ -36,13 +25,8 @@ def read_times(codes, timestamps, code, found):
 def read_events(codes, timestamps, code, first, times, rows):
     """As :func:`read_times`, with the rows of these events.
 
-    Parameters
-    ----------
-    codes, timestamps, code
-    first : int
-        The row of the first event.
-    times, rows : int64 arrays, shape (at least events,)
-        Written in place.
+    ``first``: the row of the first event. ``times``, ``rows``: int64 (at least events,), written in
+    place.
     """
     count = 0
     for row in range(len(codes)):

@@ -101,11 +101,7 @@ def _sum_of(word, numbers, least):
 def count_star(star, results):
     """Count records, and add up the times from their centres to their spokes.
 
-    Parameters
-    ----------
-    star : Star
-    results : int64 array, shape (2,)
-        Added to: records, the sum of those times.
+    ``results``: int64 (2,), added to: records, the sum of those times.
     """
     spoke, first, second = star.spoke, star.first_satellite, star.second_satellite
     records, span = np.int64(0), np.int64(0)
@@ -162,12 +158,7 @@ def count_ranges(star, running, results):
 
     Times are added up without satellites only.
 
-    Parameters
-    ----------
-    star : Star
-    running : int64 array, shape (spokes + 1,)
-        Working space.
-    results : int64 array, shape (2,)
+    ``running``: int64 (spokes + 1,), working space. ``results``: int64 (2,).
     """
     spoke, leg = star.spoke, star.first_satellite
     # Slices from 0 on, so that loops vectorize.
