@@ -145,7 +145,13 @@ class AdaptationPolicy:
 
 
 #: Name → adaptation policy, in the order of registration.
-ADAPTATION_POLICIES: Registry[AdaptationPolicy] = Registry("adaptation policy", AdaptationError)
+ADAPTATION_POLICIES = Registry(
+    AdaptationPolicy,
+    "adaptation policy",
+    AdaptationError,
+    example='@adaptation_policy("every-tenth")',
+    wanted="an adaptation policy is a function, not {}",
+)
 
 
 def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F]:
@@ -173,19 +179,13 @@ def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F
     ... def every_tenth(situation):
     ...     return "the tenth round" if situation.round % 10 == 0 else None
     """
-    ADAPTATION_POLICIES.check_name(name, '@adaptation_policy("every-tenth")')
     foresees = flag(foresees, f"{name}: foresees", AdaptationError)
 
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise AdaptationError(
-                f"{name}: an adaptation policy is a function, not {shown(function)}"
-            )
+    def entry(function: Callable[[Situation], str | None]) -> AdaptationPolicy:
         about = (function.__doc__ or "").strip().partition("\n")[0]
-        ADAPTATION_POLICIES.add(AdaptationPolicy(name, function, foresees, about))
-        return function
+        return AdaptationPolicy(name, function, foresees, about)
 
-    return register
+    return ADAPTATION_POLICIES.decorator(name, entry)
 
 
 @adaptation_policy("threshold")

@@ -24,7 +24,8 @@ from cepbench.registry import Registry
 _F = TypeVar("_F", bound=Callable[..., float])
 
 #: Name → cost model, in the order of registration.
-COST_MODELS: Registry[CostModel] = Registry(
+COST_MODELS = Registry(
+    CostModel,
     "cost model",
     PlanGeneratorError,
     (
@@ -36,6 +37,8 @@ COST_MODELS: Registry[CostModel] = Registry(
         ZStreamColumnar("zstream-columnar", counts=False),
         ZStreamColumnar("zstream-columnar-count", counts=True),
     ),
+    example='@cost_model("MINE")',
+    wanted="a cost is a function, not {}",
 )
 
 #: Arguments that user-defined functions take.
@@ -126,12 +129,11 @@ def cost_model(
     ... def largest(problem, tree):
     ...     return max(problem.partial_matches(leaves(node)) for node in post_order(tree))
     """
-    COST_MODELS.check_name(name, '@cost_model("MINE")')
     choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
     form = "joins" if of == "join" else "plans"
     in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)
     return COST_MODELS.decorator(
-        name, "a cost", lambda function: UserCost(name, function, of, in_logs, form, source)
+        name, lambda function: UserCost(name, function, of, in_logs, form, source)
     )
 
 
@@ -143,7 +145,7 @@ def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
     Raises PlanGeneratorError if the cost is unknown; StatisticsError if ``alpha`` is not a weight,
     or the cost takes none.
     """
-    found = given if isinstance(given, CostModel) else COST_MODELS.find(given)
+    found = COST_MODELS.find(given)
     weighed = Throughput(alpha)
     if not weighed.alpha or weighed == found:
         return found

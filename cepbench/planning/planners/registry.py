@@ -83,7 +83,13 @@ MOST_OF_OTHER_COSTS = {"order": 16, "tree": 14}
 TOLERANCE = 1e-9
 
 #: Name → plan generator, in the order of registration.
-PLAN_GENERATORS: Registry[PlanGenerator] = Registry("plan generator", PlanGeneratorError)
+PLAN_GENERATORS = Registry(
+    PlanGenerator,
+    "plan generator",
+    PlanGeneratorError,
+    example='@plan_generator("MY-IDEA", kind="order")',
+    wanted="a plan generator is a function, not {}",
+)
 
 
 def plan_generator(
@@ -144,7 +150,6 @@ def plan_generator(
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
-    PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     listed = [costs] if isinstance(costs, str) else costs
@@ -164,7 +169,7 @@ def plan_generator(
         about = first_line if description is None else description
         return PlanGenerator(name=name, function=function, description=about, **declared)
 
-    return PLAN_GENERATORS.decorator(name, "a plan generator", entry)
+    return PLAN_GENERATORS.decorator(name, entry)
 
 
 def default_generator(
@@ -205,7 +210,7 @@ def find_generator(given: str | PlanGenerator) -> PlanGenerator:
 
     Raises PlanGeneratorError if there is none; the message suggests the nearest.
     """
-    return given if isinstance(given, PlanGenerator) else PLAN_GENERATORS.find(given)
+    return PLAN_GENERATORS.find(given)
 
 
 def generators_from(given: Any) -> list[PlanGenerator]:

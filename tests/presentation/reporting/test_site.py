@@ -301,7 +301,7 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
     (ledger,) = requests_for(["liu2011/ledger"], here)
     assert (ledger.stem, ledger.path) == ("liu2011/ledger", here / "ledger.ipynb")
     with pytest.raises(
-        ReportError, match=r"no study 'kolchinski2018'; studies are .*; did you mean 'kolchinsky"
+        ReportError, match=r"no study 'kolchinski2018'; there are .*; did you mean 'kolchinsky"
     ):
         requests_for([], here, studies=["kolchinski2018"])
     for wanted, message in (

@@ -61,7 +61,8 @@ def _shared_prefixes(problem: SharingProblem, rng: np.random.Generator) -> tuple
 
 
 #: Name → planner.
-WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
+WORKLOAD_PLANNERS = Registry(
+    WorkloadPlanner,
     "planner of workloads",
     PlanGeneratorError,
     (
@@ -77,6 +78,8 @@ WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
         WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_", virtual=True),
         WorkloadPlanner("FORESTS", forests, "matches", virtual=True, orders=True),
     ),
+    example='@workload_planner("MINE")',
+    wanted="a planner of workloads is a function, not {}",
 )
 
 
@@ -110,9 +113,6 @@ def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> C
     ...             sources[edge.query] = edge.source
     ...     return sources
     """
-    WORKLOAD_PLANNERS.check_name(name, '@workload_planner("MINE")')
     return WORKLOAD_PLANNERS.decorator(
-        name,
-        "a planner of workloads",
-        lambda function: WorkloadPlanner(name, function, "matches", source, virtual),
+        name, lambda function: WorkloadPlanner(name, function, "matches", source, virtual)
     )
