@@ -56,14 +56,11 @@ class NodeCount:
 def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     """A pattern without OR, restricted to some of its variables.
 
-    Conditions that mention others are left out, but for equalities that follow from them, and so are
-    negated variables that are not named.
-    Events are free to be in any number of matches: what a strategy rules out depends on the rest.
+    Conditions that mention others are left out, but for equalities that follow from them, and so
+    are negated variables that are not named. Events are free to be in any number of matches: what a
+    strategy rules out depends on the rest.
 
-    Raises
-    ------
-    ExperimentError
-        If the pattern has no such variable, or no name is given.
+    Raises ExperimentError if the pattern has no such variable, or no name is given.
     """
     wanted = frozenset(names)
     unknown = sorted(wanted - {*pattern.names})
@@ -100,25 +97,13 @@ def count_node(
     active: float,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
 ) -> NodeCount:
-    """Find and count all partial matches over some variables.
+    """Find and count all partial matches over the variables of a node, of a pattern without OR.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR.
-    names : iterable of str
-        The variables of a node.
-    statistics : Statistics
-        Of the pattern; only the way to the number depends on it.
-    active : float
-        Seconds (or ticks) of the stream in which events could arrive, more than 0.
-    partial_match_limit : int
-        See :func:`cepbench.engines.detection.evaluate.evaluate`.
+    Only the way to the number depends on the statistics. ``active`` are the seconds (or ticks) of
+    the stream in which events could arrive, more than 0.
 
-    Raises
-    ------
-    PartialMatchLimitError
-        If more have to be stored on the way.
+    Raises PartialMatchLimitError if more have to be stored on the way than the limit of
+    :func:`cepbench.engines.detection.evaluate.evaluate`.
     """
     part = restricted(pattern, names)
     window = part.window.length

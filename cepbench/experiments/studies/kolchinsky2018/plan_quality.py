@@ -41,26 +41,14 @@ def cost_ratios(
     compares: such a ratio of averages follows the few patterns on which EFREQ's plan is worst. The
     geometric mean of the ratios of single patterns weighs all alike.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it, with the
-        generators of the pairs and EFREQ.
-    pairs : sequence of (str, str)
-        Generators; those that have no plans are left out.
+    Costs are those of ``plan_costs``, with the generators of the pairs, those that have no plans
+    left out, and EFREQ. A row a workload and pair: ``regime``, ``predicates``, ``cheaper``,
+    ``than``; ``geometric_mean`` of cost of ``than`` / cost of ``cheaper`` over the patterns of all
+    sizes that both planned, on one scale (Cost_tree), with ``low`` and ``high`` (95 % percentile
+    bootstrap over patterns); ``as_printed``, the same with Cost_ord for orders; ``ratio_of_means``
+    of normalized costs on one scale, at the size where it is highest, ``at_size``, and at the size
+    where it is lowest, ``lowest_ratio``; ``patterns``.
 
-    Returns
-    -------
-    DataFrame
-        A row a workload and pair: ``regime``, ``predicates``, ``cheaper``, ``than``;
-        ``geometric_mean`` of cost of ``than`` / cost of ``cheaper`` over the patterns of all sizes
-        that both planned, on one scale (Cost_tree), with ``low`` and ``high`` (95 % percentile
-        bootstrap over patterns); ``as_printed``, the same with Cost_ord for orders;
-        ``ratio_of_means`` of normalized costs on one scale, at the size where it is highest,
-        ``at_size``, and at the size where it is lowest, ``lowest_ratio``; ``patterns``.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 7(a).
     """
     rows = []
@@ -99,24 +87,12 @@ def cost_ratios(
 def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """By which factor plans get dearer with each further event.
 
-    Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator over the
-    patterns that all of its generators planned.
+    Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator of
+    ``plan_costs`` over the patterns that all of its generators planned. A row each: ``regime``,
+    ``predicates``, ``generator``, ``factor`` (e^b) with ``low`` and ``high`` (95 % percentile
+    bootstrap over the patterns of each size), ``explained`` (share of the variance of the
+    logarithms, R²) and ``patterns``. Workloads of fewer than two sizes are left out.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
-
-    Returns
-    -------
-    DataFrame
-        A row a workload and generator: ``regime``, ``predicates``, ``generator``, ``factor`` (e^b)
-        with ``low`` and ``high`` (95 % percentile bootstrap over the patterns of each size),
-        ``explained`` (share of the variance of the logarithms, R²) and ``patterns``. Workloads of fewer than two sizes are
-        left out.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3: "the exponential growth of the cost with the pattern
     size".
     """

@@ -44,19 +44,9 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
-    """Parameters of a notebook in a profile.
+    """Parameters of a notebook that does more than read a sweep, in a profile of the study.
 
-    Parameters
-    ----------
-    notebook : str
-        One that does more than read a sweep.
-    profile : str
-        Of the study.
-
-    Raises
-    ------
-    ExperimentError
-        If there is no such profile.
+    Raises ExperimentError if there is no such profile.
     """
     if profile not in STUDY.profiles:
         raise ExperimentError(

@@ -25,24 +25,11 @@ _ENGINE = "hierarchical-stacks"
 
 
 def runs_by_results(sweep: str, profile: str, *, seed: int = 0, **changes: Any) -> pd.DataFrame:
-    """Plan and run a workload by every planner, in turns, in windows that give more and more results.
+    """Plan and run the workload of a sweep by every planner, in turns, in windows of more and more results.
 
-    Parameters
-    ----------
-    sweep : str
-        Whose workload it is, such as ``both``.
-    profile : str
-        One of :data:`PROFILES`.
-    seed : int
-        Of the stream.
-    **changes
-        ``events``, ``results`` and ``repetitions`` in the place of the profile's, unless 0 or empty.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` does, of the rows of
-        :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with the number of results as setting.
+    Changes are ``events``, ``results`` and ``repetitions`` in the place of the profile's, unless 0
+    or empty. Runs are those of :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with
+    the number of results as setting.
     """
     sizes = sized(PROFILES, profile, changes)
     stream = company_stream(sizes["events"], seed)

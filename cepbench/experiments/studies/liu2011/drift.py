@@ -55,18 +55,8 @@ def drift_runs(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run the planners' plans for the first segment, and plans that follow the stream, in turns.
 
-    All list their matches as Arrow tables, round by round.
-
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    seed : int
-        Of the stream and of samples.
-    repetitions : int
-        0: as many as the profile has.
-    round_events : int
-        Events of a round.
+    All list their matches as Arrow tables, round by round. Without ``repetitions`` there are as
+    many as the profile has.
 
     Returns
     -------

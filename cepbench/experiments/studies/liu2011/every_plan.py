@@ -56,20 +56,9 @@ def plans_measured(
     evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Measure every plan of a workload, then the planners' and the fastest again.
+    """Measure every plan of the workload of a sweep, then the planners' and the fastest again.
 
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    sweep : str
-        Whose workload it is; by default that of Figure 19.
-    seed : int
-        Of the stream.
-    events : int
-        Trades.
-    repetitions : int
-        Runs of the planners' plans and the fastest; 0: as many as the profile has.
+    Without ``repetitions`` the latter run as often as the profile says.
 
     Returns
     -------

@@ -25,14 +25,8 @@ ALONE = "each alone"
 
 
 def study_workload(sweep: str, hierarchy: ConceptHierarchy | None, window: str = "") -> Workload:
-    """The only workload of one of the study's sweeps.
-
-    Parameters
-    ----------
-    sweep : str
-        Such as ``both``.
-    window : str
-        Such as ``10 milliseconds``; by default that of the sweep.
+    """The only workload of a sweep of the study, such as ``both``, in its window or another, ``10
+    milliseconds``.
     """
     ((_, text),) = read_sweep(f"liu2011/{sweep}").config("").user_workloads
     if window:
@@ -56,20 +50,12 @@ def planner_runs(
     seed: int = 0,
     planners: Sequence[str] = PLANNERS,
 ) -> list[dict[str, Any]]:
-    """Plan a workload and list its matches, by planners in turns.
+    """Plan a workload and list its matches, by planners in turns; :data:`ALONE` runs each query by itself.
 
-    Parameters
-    ----------
-    planners : sequence of str
-        Names; :data:`ALONE` runs each query by itself.
-
-    Returns
-    -------
-    list of dict
-        A row a run, for :func:`cepbench.experiments.studies.runs.figure_runs`: ``size`` (queries), ``generator``
-        (the planner, or :data:`ALONE`), ``regime`` (the evaluator), ``seconds``, ``plan_seconds``
-        (refinements and planning), ``plan_cost`` (calibrated), ``matches``, ``reusing`` (queries with
-        a source), ``peak_bytes``.
+    A row a run, for :func:`cepbench.experiments.studies.runs.figure_runs`: ``size`` (queries),
+    ``generator`` (the planner, or :data:`ALONE`), ``regime`` (the evaluator), ``seconds``,
+    ``plan_seconds`` (refinements and planning), ``plan_cost`` (calibrated), ``matches``,
+    ``reusing`` (queries with a source), ``peak_bytes``.
     """
     statistics = measure_statistics(workload, stream, seed=seed)
     rows: list[dict[str, Any]] = []

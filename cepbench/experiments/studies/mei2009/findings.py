@@ -14,10 +14,7 @@ _CLOSE = 0.95
 def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Medians over runs: settings in rows, engines and plans in columns, all in their order.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it.
+    Runs are those of :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams`.
     """
     plain = pd.DataFrame(
         {
@@ -50,10 +47,7 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
 def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     """How much faster one plan is than another under a setting, and how many partial matches it saves.
 
-    Returns
-    -------
-    str
-        Empty if one of them was not measured.
+    Empty if one of them was not measured.
     """
     speed = medians(runs, "events_per_second")
     created = medians(runs, "partial_matches_created")

@@ -26,23 +26,13 @@ def batch_sizes(
     evaluators: Sequence[str],
     repetitions: int,
 ) -> pd.DataFrame:
-    """Push a stream in batches of each size, each a round, and time every push.
+    """Push a stream in batches of each size (events), each a round, and time every push.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Events of a batch.
-    evaluators : sequence of str
-        Run in turn, so that they share the drift of the machine's speed.
-
-    Returns
-    -------
-    DataFrame
-        One row a size, evaluator and repetition, as
-        :func:`cepbench.experiments.analysis.summary.summarize` takes them: ``pattern_set`` is the size,
-        ``pattern_id`` the run; ``events_per_second``; and ``latency_mean``, seconds from the push
-        that completes a match to its end, on average over the matches. The time in which a batch
-        fills, which depends on the source, is not included.
+    Evaluators run in turn, so that they share the drift of the machine's speed. One row a size,
+    evaluator and repetition, for summaries: ``pattern_set`` is the size, ``pattern_id`` the run;
+    ``events_per_second``; and ``latency_mean``, seconds from the push that completes a match to its
+    end, on average over the matches. The time in which a batch fills, which depends on the source,
+    is not included.
     """
     rows = []
     for repetition in range(repetitions):
