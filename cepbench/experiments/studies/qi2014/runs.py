@@ -29,7 +29,7 @@ def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
     """Results of sweeps, with what the figures have on their axes, by rate, length and window.
 
     They are of streams named by their rate, such as ``r10``; at least one is of aggregation
-    methods. With
+    methods. Besides the columns of results
 
     - ``regime``: the rate, trades of a ticker per second;
     - ``series``: the method, how it shares work between queries, if it does, or the evaluator of a
