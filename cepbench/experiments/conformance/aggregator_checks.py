@@ -83,16 +83,14 @@ def check_aggregator(
     Returns
     -------
     CheckReport
-        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern`` (a key of
-        :data:`PATTERNS`), its ``text``, ``check`` (``emit/scope``, ``times``, ``batches``,
-        ``snapshots``), ``status``, ``reason``, ``values`` (the correct number) and ``seconds``.
+        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern``, its ``text``,
+        ``check`` (``emit/scope``, ``times``, ``batches``, ``snapshots``), ``status``, ``reason``,
+        ``values`` (the correct number) and ``seconds``.
 
     Raises
     ------
-    EvaluationError
-        If there is no such method.
-    ExperimentError
-        If there is no such pattern.
+    EvaluationError, ExperimentError
+        If there is no such method, or no such pattern.
 
     Examples
     --------

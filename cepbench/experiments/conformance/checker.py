@@ -35,27 +35,17 @@ _PAGE = Html(
 
 @dataclass(frozen=True, repr=False)
 class CheckReport:
-    """Runs of an implementation, compared with a reference.
-
-    Attributes
-    ----------
-    name : str
-        That of the implementation.
-    seed : int
-    table : DataFrame
-        A row for each run: ``pattern``, its ``text``, ``check``, perhaps ``plan``, ``status`` (``ok``,
-        ``refused``, ``error``), ``reason``, ``seconds``, and the number that was expected.
-    counted : str
-        What that number counts, and its column.
-    heading : str
-        The result in one line, with the fields ``name``, ``seed``, ``verdict`` and ``refused``, a number
-        of runs.
-    """
+    """Runs of an implementation, compared with a reference."""
 
     name: str
     seed: int
+    #: A row for each run: ``pattern``, its ``text``, ``check``, perhaps ``plan``, ``status`` (``ok``,
+    #: ``refused``, ``error``), ``reason``, ``seconds``, and the number that was expected.
     table: pd.DataFrame
+    #: What that number counts, and its column.
     counted: str
+    #: The result in one line, with the fields ``name``, ``seed``, ``verdict`` and ``refused``, a number
+    #: of runs.
     heading: str
 
     def __repr__(self) -> str:

@@ -103,10 +103,8 @@ def check_evaluator(
 
     Raises
     ------
-    EvaluationError
-        If there is no such evaluator.
-    ExperimentError
-        If there is no such pattern.
+    EvaluationError, ExperimentError
+        If there is no such evaluator, or no such pattern.
 
     Examples
     --------

@@ -77,7 +77,8 @@ def check_generator(
     least cost if the generator claims it by ``exact=True`` and declares no ``space``. Refusing a
     problem with :class:`~cepbench.errors.PlanningRefusedError` is allowed unless all are refused.
     Costs are compared with the least cost of any plan of the kind, beside those of the default
-    generators.
+    generators; it is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_, sections 4.1
+    and 4.2.
 
     Parameters
     ----------
@@ -106,11 +107,6 @@ def check_generator(
         If there is no such generator, or the function is not registered.
     ExperimentError
         If there is no such kind of problem, or a size, the seed or the time limit is invalid.
-
-    Notes
-    -----
-    The least cost is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_,
-    sections 4.1 and 4.2.
 
     Examples
     --------

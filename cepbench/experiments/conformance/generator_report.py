@@ -23,55 +23,35 @@ IMPORTS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation of the contract.
+    """One violation of the contract."""
 
-    Attributes
-    ----------
-    check : str
-        A key of :data:`cepbench.experiments.conformance.generator_checks.CHECKS`.
-    problem : str
-        Name of the planning problem.
-    message : str
-        What happened and what to do; a predicate whose subject is the generator.
-    line : str
-        Python that reproduces it, after :data:`IMPORTS`; may be empty.
-    """
-
+    #: A key of :data:`cepbench.experiments.conformance.generator_checks.CHECKS`.
     check: str
     problem: str
+    #: What happened and what to do; a predicate whose subject is the generator.
     message: str
+    #: Python that reproduces it, after :data:`IMPORTS`; may be empty.
     line: str
 
 
 @dataclass(frozen=True)
 class GeneratorReport:
-    """The result of :func:`cepbench.check_generator`.
-
-    Attributes
-    ----------
-    generator, plan_kind : str
-        Its name, and the kind of its plans.
-    seed : int
-    checks : mapping of str to str
-        Check -> what a generator does to pass it.
-    findings : tuple of Finding
-        By check, small problems first.
-    tried, left_out : tuple of str
-        Names of the problems that were planned, and of the rest.
-    costs : DataFrame
-        One row a problem and generator, of ``generator`` and of the default generators of the
-        same kind of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``,
-        ``seconds``, ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the
-        least cost; missing where it is not known.
-    """
+    """The result of :func:`cepbench.check_generator`."""
 
     generator: str
     plan_kind: str
     seed: int
+    #: Check → what a generator does to pass it.
     checks: Mapping[str, str]
+    #: By check, small problems first.
     findings: tuple[Finding, ...]
+    #: Names of the problems that were planned, and of the rest.
     tried: tuple[str, ...]
     left_out: tuple[str, ...]
+    #: One row a problem and generator, of ``generator`` and of the default generators of the same kind
+    #: of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``, ``seconds``,
+    #: ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the least cost; missing
+    #: where it is not known.
     costs: pd.DataFrame = field(repr=False)
 
     def __repr__(self) -> str:
@@ -86,13 +66,10 @@ class GeneratorReport:
     def table(self) -> pd.DataFrame:
         """Plan quality: one row a generator, those nearest to the least cost first.
 
-        Returns
-        -------
-        DataFrame
-            ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans
-            of least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost,
-            infinity beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds``
-            of a plan. Only problems that ``generator`` planned count.
+        ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans of
+        least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost, infinity
+        beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds`` of a plan. Only
+        problems that ``generator`` planned count.
         """
         planned = self._own.loc[self._own["status"] == OK, "problem"]
         rows = []

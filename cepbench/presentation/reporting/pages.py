@@ -35,37 +35,23 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the site.
+    """A page of the site."""
 
-    Attributes
-    ----------
-    stem : str
-        Of its notebook; ``<key>/<name>`` for a study's.
-    title, summary : str
-        As in the notebook's metadata.
-    group : str
-        A key of :func:`cepbench.presentation.reporting.navigation.groups`.
-    seconds : float
-        Running time.
-    started : datetime or None
-        Start of the run, if the notebook records it.
-    parameters, machine, versions : mapping
-        Of this run; empty if they were not recorded.
-    anchors : mapping of str to str
-        Stem of a picture -> where on the page it is, as ``#id``.
-    """
-
+    #: Of its notebook; ``<key>/<name>`` for a study's.
     stem: str
     title: str
     summary: str = ""
+    #: A key of :func:`cepbench.presentation.reporting.navigation.groups`.
     group: str = START
     seconds: float = 0.0
     started: datetime | None = None
+    #: Of this run, as machine and versions; empty if they were not recorded.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     thumbnails: Sequence[Thumbnail] = ()
     downloads: Downloads = field(default_factory=Downloads)
+    #: Stem of a picture → where on the page it is, as ``#id``.
     anchors: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -133,28 +119,18 @@ def _exporter() -> HTMLExporter:
 
 @dataclass(slots=True)
 class Body:
-    """The cells of a notebook as HTML, and the files that it shows.
+    """The cells of a notebook as HTML, and the files that it shows."""
 
-    Attributes
-    ----------
-    folder : str
-        Of its results, relative to the site: the stem of its page.
-    pictures : dict of str to bytes
-        Path relative to the site -> content.
-    anchors : dict of str to str
-        As in :class:`Page`.
-    findings : list of str
-        Sentences for the front page that the notebook recorded.
-    figures : list of str
-        Stems of the figures that it saved.
-    """
-
+    #: Of its results, relative to the site: the stem of its page.
     folder: str
     html: str = ""
     charts: int = 0
+    #: Path relative to the site → content.
     pictures: dict[str, bytes] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
+    #: Sentences for the front page that the notebook recorded.
     findings: list[str] = field(default_factory=list)
+    #: Stems of the figures that it saved.
     figures: list[str] = field(default_factory=list)
     #: Charts since the last text that have no figure for print yet: what their template is given, and
     #: the output that it makes.

@@ -46,15 +46,10 @@ def write_assets(folder: Path) -> None:
 
 
 def render(template: str, **variables: Any) -> str:
-    """A template filled in; every text in it is escaped.
+    """A template below :data:`TEMPLATES` filled in; every text in it is escaped.
 
-    Parameters
-    ----------
-    template : str
-        File name below :data:`TEMPLATES`.
-    **variables
-        Of a whole page ``here``, its path relative to the site; links to all that is elsewhere
-        begin with ``root``, which is found from it.
+    A whole page has the variable ``here``, its path relative to the site; links to all that is
+    elsewhere begin with ``root``, which is found from it.
     """
     root = root_of(variables.get("here", ""))
     return _environment().get_template(template).render(**_SHARED, root=root, **variables)

@@ -29,27 +29,18 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeCount:
-    """The partial matches over some variables in a stream.
+    """The partial matches over some variables in a stream."""
 
-    Attributes
-    ----------
-    matches : int
-        In the whole stream.
-    alive : float
-        At an average moment: each match counts from its last event until the window of its first
-        one has passed.
-    created : float
-        In a window's time.
-    least : float
-        What one match of average life would make of ``alive``: less cannot be measured.
-    heaviest : float
-        The largest part of the matches that a single event is in; NaN without matches.
-    """
-
+    #: In the whole stream.
     matches: int
+    #: At an average moment: each match counts from its last event until the window of its first one
+    #: has passed.
     alive: float
+    #: In a window's time.
     created: float
+    #: What one match of average life would make of ``alive``: less cannot be measured.
     least: float
+    #: The largest part of the matches that a single event is in; NaN without matches.
     heaviest: float
 
 

@@ -23,8 +23,6 @@ MAKING = ", making matches"
 def setting_of(stream: str) -> str:
     """What a stream of a sweep of this study varies, in the words of the paper's axes.
 
-    Examples
-    --------
     >>> [setting_of(name) for name in ("sel-1-32", "sel1-1-50", "rates-1-50-50", "Sun-x10", "short")]
     ['1/32', 'sel1 = 1/50', '1:50:50', 'Sun ×10', 'short']
     """
