@@ -39,16 +39,16 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
     :class:`~cepbench.errors.UnsupportedPatternError` for what it cannot run. Its objects have
     ``push(batch)``, which returns a list of rows ``(position, time, key, values)``, see
     :class:`~cepbench.engines.aggregation.protocol.Row`. The other methods of
-    :class:`~cepbench.engines.aggregation.protocol.AggregationRun` may be missing: ``value`` is needed for
-    ``at=``, ``snapshot`` and ``restore`` for snapshots, ``metrics`` for metrics other than time.
+    :class:`~cepbench.engines.aggregation.protocol.AggregationRun` may be missing: ``value`` is
+    needed for ``at=``, ``snapshot`` and ``restore`` for snapshots, ``metrics`` for metrics other
+    than time.
 
     :func:`cepbench.check_aggregator` compares it with ``two-step``. It is never the default.
-    Registering a name again replaces a user-defined method; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined method; built-in ones cannot be replaced.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     concepts : bool
         Whether it takes patterns with items of a concept, whose events are of the types below it, and
         with ``GROUP BY type(a)``; others are refused to it.

@@ -81,13 +81,11 @@ def plan_evaluator(
     methods ``snapshot`` and ``restore``, detectors with them can be saved.
 
     :func:`cepbench.check_evaluator` compares it with another evaluator and tests its declarations.
-
-    Registering a name again replaces a user-defined evaluator; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined evaluator; built-in ones cannot be replaced.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     kinds : collection of str
         Supported kinds of plans, such as ``order`` and ``tree``; an order plan also has a left-deep
         ``tree``.

@@ -16,13 +16,26 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 
 
-def sized(profiles: Mapping[str, Any], profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own."""
+def sized(
+    profiles: Mapping[str, Mapping[str, Any]],
+    profile: str,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own.
+
+    Raises ExperimentError if there is no such profile.
+    """
+    if profile not in profiles:
+        raise ExperimentError(
+            f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
+            f"{did_you_mean(profile, profiles)}"
+        )
     return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
 
 

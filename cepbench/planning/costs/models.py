@@ -101,13 +101,11 @@ def cost_model(
     """Register the decorated function as a cost model; it is returned unchanged.
 
     ``cep.plan(pattern, statistics, "SA", cost=name)`` then minimizes it. Which generators can do so
-    depends on ``of``; ``cepbench generators`` lists them. Registering a name again replaces a
-    user-defined cost of that name.
+    depends on ``of``; ``cepbench generators`` lists them. Registering a name again, compared
+    without regard to case, ``-`` and ``_``, replaces a user-defined cost of that name.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     of : {"tree", "order", "join"}
         The function's argument after the :class:`~cepbench.planning.costs.problem.PlanningProblem`: the
         nested pairs of a tree (left-deep for an order); the list of an order; or two tuples of

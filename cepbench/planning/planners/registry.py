@@ -107,12 +107,11 @@ def plan_generator(
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
-    Registering a name again replaces a user-defined generator; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined generator; built-in ones cannot be replaced.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     kind : str
         A name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`: what the function returns, for
         ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.

@@ -14,6 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 from nbconvert import HTMLExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
@@ -29,6 +30,8 @@ from cepbench.presentation.reporting.titles import in_words
 PICTURES = "pictures"
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+
+_STREAMS = CoalesceStreamsPreprocessor()
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -143,7 +146,9 @@ class Body:
             return
         saved: list[str] = []  # by this cell, and not shown yet
         outputs = []
-        for output in _joined(cell.get("outputs", [])):
+        # As a terminal shows a progress bar, which is written in many pieces with carriage returns.
+        _STREAMS.preprocess_cell(cell, {}, 0)
+        for output in cell.get("outputs", []):
             data = output.get("data", {})
             if RECORD_MIME in data:
                 record = data[RECORD_MIME]
@@ -154,7 +159,7 @@ class Body:
                     self.figures = list(dict.fromkeys([*self.figures, record["figure"]]))
                 continue
             if output.output_type == "stream":
-                output.text = _as_in_terminal(output.text)
+                output.text = _COLOURS.sub("", output.text)
                 if not output.text.strip():
                     continue
             elif VEGALITE_MIME in data:
@@ -211,21 +216,3 @@ def _title_of(specification: Mapping[str, Any]) -> str:
         return " ".join(title)
     parts = [title.get(part, "") for part in ("text", "subtitle")]
     return ". ".join(" ".join(part) if isinstance(part, list) else part for part in parts if part)
-
-
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Pieces of one text joined: a progress bar is written in many."""
-    joined: list[NotebookNode] = []
-    for output in outputs:
-        stream = output.get("name") if output.output_type == "stream" else None
-        if stream and joined and joined[-1].get("name") == stream:
-            joined[-1].text += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
-def _as_in_terminal(text: str) -> str:
-    """Text as a terminal shows it after carriage returns, which progress bars print."""
-    lines = _COLOURS.sub("", text).split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import in_settings, number
+from cepbench.experiments.studies.runs import factors, in_settings, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -111,13 +111,8 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
     run takes, without the reading of events and the tests of each by itself, and without the
     construction of matches, too.
     """
-    ahead, behind = (
-        runs[runs["generator"] == name]
-        .groupby("pattern_set", sort=False)[[*_TIMES.values()]]
-        .median()
-        for name in (over, under)
-    )
-    return (behind / ahead).dropna().rename_axis(None).set_axis([*_TIMES], axis="columns").T
+    rows = [factors(runs, metric, under, over) for metric in _TIMES.values()]
+    return pd.concat(rows).dropna(axis="columns").set_axis([*_TIMES])
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:

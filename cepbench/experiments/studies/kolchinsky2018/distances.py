@@ -21,6 +21,7 @@ from cepbench.experiments.analysis.averages import (
     averages,
 )
 from cepbench.experiments.analysis.common_patterns import common_rows, only_finite
+from cepbench.experiments.analysis.summary import in_order_of
 from cepbench.experiments.studies.kolchinsky2018.planning import (
     PlanningCase,
     case_of,
@@ -165,11 +166,8 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
                     "largest": int(made["size"].max()) if len(made) else pd.NA,
                 }
             )
-    table = pd.DataFrame(rows).sort_values(
-        ["pattern_set", "plan_kind", "geometric_mean"],
-        key=lambda column: column if column.name != "pattern_set" else _ranks(column),
-        kind="stable",
-    )
+    table = pd.DataFrame(rows).sort_values(["plan_kind", "geometric_mean"], kind="stable")
+    table = in_order_of(costs["pattern_set"].unique(), table, "pattern_set")
     return table.astype({"largest": "Int64"}).reset_index(drop=True)
 
 
@@ -237,8 +235,3 @@ _CONDITIONS: dict[str, Callable[[int, np.random.Generator], list[tuple[int, int]
     "sequence": _random_pairs,
     "acyclic": _random_tree,
 }
-
-
-def _ranks(column: pd.Series) -> pd.Series:
-    """Place of each value among those that came before it."""
-    return pd.Series(pd.factorize(column)[0], index=column.index)

@@ -15,7 +15,6 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -155,7 +154,13 @@ def _pairs(
     own = results[results["evaluator"].isin(evaluators)]
     for metric, more in GAINS.items():
         sign = 1.0 if more else -1.0
-        between = partial(_log_ratios, own, metric, ran_in)
+
+        def between(generator: str, baseline: str, metric: str = metric) -> pd.DataFrame:
+            return log_ratios(
+                own, metric, generator, baseline, ["regime"],
+                run={"evaluator": ran_in[generator]}, baseline_run={"evaluator": ran_in[baseline]},
+            )  # fmt: skip
+
         for generator, baseline in COMPARISONS:
             if generator in ran_in and baseline in ran_in:
                 pairs = between(generator, baseline)
@@ -172,15 +177,6 @@ def _pairs(
                 ignore_index=True,
             )
             yield EXTREMES, metric, _extremes(gains, sign)
-
-
-def _log_ratios(
-    results: pd.DataFrame, metric: str, ran_in: pd.Series, generator: str, baseline: str
-) -> pd.DataFrame:
-    return log_ratios(
-        results, metric, generator, baseline, ["regime"],
-        run={"evaluator": ran_in[generator]}, baseline_run={"evaluator": ran_in[baseline]},
-    )  # fmt: skip
 
 
 def _extremes(pairs: pd.DataFrame, sign: float) -> pd.DataFrame:
@@ -209,11 +205,15 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     gain).
     """
     labels = class_labels()
-    placed = rows.assign(rank=np.searchsorted(BOUNDS, rows["expected"], side="right"))
+    columns = ["engine", "metric", "comparison"]
+    # Groups are in the order of their values in the rows.
+    placed = rows.assign(
+        rank=np.searchsorted(BOUNDS, rows["expected"], side="right"),
+        **{name: pd.Categorical(rows[name], rows[name].unique()) for name in columns},
+    )
     found: list[dict[str, Any]] = []
-    columns = ["engine", "comparison", "metric", "rank"]
-    for _, part in placed.groupby(columns, sort=False):
-        engine, comparison, metric, rank = part.iloc[0][columns]
+    groups: Any = placed.groupby([*columns, "rank"], observed=True)
+    for (engine, metric, comparison, rank), part in groups:
         usable = part[part["gain"].notna()]
         if usable.empty:
             continue
@@ -222,7 +222,6 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         found.append(
             {
                 "engine": engine, "comparison": comparison, "metric": metric, "class": labels[rank],
-                "rank": rank,
                 "expected": float(np.exp(np.log(usable["expected"].clip(lower=1e-9)).mean())),
                 **logs,
                 "p10": float(np.quantile(gains, 0.1)), "p90": float(np.quantile(gains, 0.9)),
@@ -230,12 +229,7 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
                 "left_out": len(part) - len(usable),
             }
         )  # fmt: skip
-    table = pd.DataFrame(found)
-    order = [table[name].map(list(table[name].unique()).index) for name in columns[:3]]
-    by = table.assign(**{f"_{k}": each for k, each in enumerate(order)})
-    return by.sort_values(["_0", "_2", "_1", "rank"])[list(table.columns.drop("rank"))].reset_index(
-        drop=True
-    )
+    return pd.DataFrame(found)
 
 
 def gains_by_regime(rows: pd.DataFrame) -> pd.DataFrame:

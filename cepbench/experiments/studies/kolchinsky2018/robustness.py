@@ -282,16 +282,13 @@ def _measured(
             f"plans of pattern {case.spec.pattern_id} found different numbers of matches: "
             f"{sorted(runs['matches'].dropna().unique())}; every plan must give the same"
         )
-    rows = []
-    for (kind, text), group in runs.groupby(["plan_kind", "plan"], sort=False):
-        failed = group[group["status"] != OK]
-        row = {"plan_kind": kind, "plan": text, "run_status": OK, "run_reason": None}
-        if len(failed):
-            row |= {"run_status": failed["status"].iloc[0], "run_reason": failed["reason"].iloc[0]}
-        else:
-            row |= {name: float(group[name].median()) for name in (*_MEASURED, "matches")}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=columns)
+    key = ["plan_kind", "plan"]
+    failed = runs[runs["status"] != OK].groupby(key)[["status", "reason"]].first()
+    found = runs.groupby(key, sort=False)[[*_MEASURED, "matches"]].median()
+    failed = failed.reindex(found.index)
+    found = found.where(failed["status"].isna())
+    found = found.assign(run_status=failed["status"].fillna(OK), run_reason=failed["reason"])
+    return found.reset_index()[columns]
 
 
 def _against_right(table: pd.DataFrame) -> pd.DataFrame:
@@ -301,9 +298,8 @@ def _against_right(table: pd.DataFrame) -> pd.DataFrame:
     index = pd.MultiIndex.from_frame(table[key])
     names = ("slowdown", "more_partial_matches", "more_comparisons")
     for name, (metric, more_is_better) in zip(names, _MEASURED.items(), strict=True):
-        own = table[metric].to_numpy(float)
-        base = right[metric].reindex(index).to_numpy(float)
+        own = table[metric].astype(float)
+        base = pd.Series(right[metric].reindex(index).to_numpy(float), table.index)
         over, under = (base, own) if more_is_better else (own, base)
-        usable = (over > 0) & (under > 0)
-        table[name] = np.where(usable, over / np.where(usable, under, 1.0), np.nan)
+        table[name] = (over / under).where((over > 0) & (under > 0))
     return table

@@ -14,6 +14,7 @@ import pandas as pd
 from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.experiments.studies.runs import sized
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -40,7 +41,7 @@ WINDOW = "40 milliseconds"
 ROUND = 20_000
 
 #: Profile → rounds of a segment, and runs.
-PROFILES = {"quick": (3, 5), "full": (15, 15)}
+PROFILES = {"quick": {"rounds": 3, "repetitions": 5}, "full": {"rounds": 15, "repetitions": 15}}
 
 
 def drifting_stream(each: int, seed: int) -> EventStream:
@@ -69,9 +70,9 @@ def drift_runs(
         Of the runs that follow the stream, as :attr:`cepbench.AdaptiveDetector.switches`, with
         ``generator`` and ``repetition``.
     """
-    rounds, runs = PROFILES[profile]
+    sizes = sized(PROFILES, profile, {"repetitions": repetitions})
     workload = study_workload("both", HIERARCHY, WINDOW)
-    each = rounds * round_events
+    each = sizes["rounds"] * round_events
     stream = drifting_stream(each, seed)
     segments = dict(zip(SEGMENTS, stream.batches(each), strict=True))
     statistics = measure_statistics(workload, stream[:each], seed=seed)
@@ -82,7 +83,7 @@ def drift_runs(
     rows: list[dict[str, Any]] = []
     switches: list[dict[Hashable, Any]] = []
     columns: list[str] = []
-    for run in range(-1, repetitions or runs):  # the first one loads compiled code
+    for run in range(-1, sizes["repetitions"]):  # the first one loads compiled code
         how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
         detectors: dict[str, Detector] = {
             name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()

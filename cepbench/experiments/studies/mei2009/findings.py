@@ -25,15 +25,11 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
         }
     )
     found = plain.groupby(["setting", "engine", "plan"], sort=False)["value"].median()
-    wide = found.unstack(["engine", "plan"])
-    named = plain[["engine", "plan"]].drop_duplicates()
-    by_engine = named.sort_values(
-        "engine", key=lambda its: its.map(list(its.unique()).index), kind="stable"
+    columns = plain[["engine", "plan"]].drop_duplicates().itertuples(index=False, name=None)
+    wide = found.unstack(["engine", "plan"]).reindex(
+        plain["setting"].unique(), columns=pd.MultiIndex.from_tuples(columns)
     )
-    columns = by_engine.itertuples(index=False, name=None)
-    return wide.reindex(plain["setting"].unique()).reindex(
-        columns=pd.MultiIndex.from_tuples(columns)
-    )
+    return wide[plain["engine"].unique()]
 
 
 def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:

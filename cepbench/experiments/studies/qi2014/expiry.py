@@ -14,7 +14,7 @@ import pandas as pd
 
 from cepbench.engines.aggregation.live import Aggregator
 from cepbench.errors import EvaluationError
-from cepbench.experiments.studies.runs import number
+from cepbench.experiments.studies.runs import number, sized
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.ticker_trades import TICKERS, WINDOW, TickerTrades
 
@@ -31,7 +31,10 @@ ACTIVE = (10, 100, 1_000, 10_000, 100_000)
 EVENTS = 2_000
 
 #: Profile → runs, and the longest time in seconds that those of a method may be expected to take.
-PROFILES = {"quick": (5, 1.5), "full": (20, 600.0)}
+PROFILES = {
+    "quick": {"repetitions": 5, "longest": 1.5},
+    "full": {"repetitions": 20, "longest": 600.0},
+}
 
 
 def expected_seconds(method: str, length: int, active: int, events: int) -> float:
@@ -69,13 +72,13 @@ def expiry_runs(
 
     Raises EvaluationError if the values of two methods differ.
     """
-    runs, its_longest = PROFILES[profile]
-    longest = its_longest if longest is None else longest
+    sizes = sized(PROFILES, profile, {"repetitions": repetitions})
+    longest = sizes["longest"] if longest is None else longest
     rows = [
         row
         for length in lengths
         for count in active
-        for row in _cell(length, count, repetitions or runs, longest, seed, methods)
+        for row in _cell(length, count, sizes["repetitions"], longest, seed, methods)
     ]
     return pd.DataFrame(rows)
 

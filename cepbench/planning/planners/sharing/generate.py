@@ -44,7 +44,6 @@ def plan_workload(
 
     Parameters
     ----------
-    workload : Workload
     statistics : mapping of str to Statistics
         Of every query, as :func:`cepbench.measure_statistics` gives them for a workload.
     planner : str, optional
@@ -78,10 +77,8 @@ def plan_workload(
         invalid.
     PlanningRefusedError
         If the workload is beyond the limits of the planner.
-    StatisticsError
-        If the statistics of a query are missing or insufficient.
-    PlanError
-        If it is not a workload.
+    StatisticsError, PlanError
+        If the statistics of a query are missing or insufficient; if it is not a workload.
     """
     workload = workload_from(workload)
     if planner is None:

@@ -86,22 +86,15 @@ WORKLOAD_PLANNERS = Registry(
 def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> Callable[[_F], _F]:
     """Register the decorated function as a planner of reused matches; it is returned unchanged.
 
-    Registering a name again replaces a user-defined planner; built-in ones cannot be replaced.
-    :func:`cepbench.check_workload_planner` tests it.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined planner; built-in ones cannot be replaced. :func:`cepbench.check_workload_planner`
+    tests it.
 
-    Parameters
-    ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
-    source : str
-        The paper.
-    virtual : bool
-        Whether its problems have virtual queries and unions: ``problem.virtual``, ``problem.unions``.
+    If ``virtual``, its problems have virtual queries and unions: ``problem.virtual``,
+    ``problem.unions``. The source is the paper.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If the name is that of a built-in planner, or the decorated object is not callable.
+    Raises PlanGeneratorError if the name is that of a built-in planner, or the decorated object is
+    not callable.
 
     Examples
     --------

@@ -12,7 +12,6 @@ import pytest
 import cepbench as cep
 from cepbench.errors import PlanError
 from cepbench.experiments.studies.liu2011 import drift
-from cepbench.experiments.studies.liu2011.by_results import runs_by_results, window_for
 from cepbench.experiments.studies.liu2011.every_plan import every_plan, plans_measured
 from cepbench.experiments.studies.liu2011.runs import over_time, ways_of, with_axes
 from cepbench.experiments.studies.liu2011.scale import (
@@ -25,7 +24,9 @@ from cepbench.experiments.studies.liu2011.turns import (
     ALONE,
     PLANNERS,
     company_stream,
+    runs_by_results,
     study_workload,
+    window_for,
 )
 from cepbench.experiments.studies.runs import figure_runs
 from cepbench.experiments.sweeps.cells import results_frame
