@@ -138,10 +138,7 @@ class ECube:
         statistics: Mapping[str, Statistics],
         plans: Mapping[str, AnyPlan],
     ) -> None:
-        self._queries = {
-            query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
-            for query, pattern in workload.patterns.items()
-        }
+        self._queries = _Query.of_queries(workload, statistics)
         self._wholes = {
             query: [branch.whole for branch in branches]
             for query, branches in self._queries.items()

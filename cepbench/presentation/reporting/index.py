@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepbench.experiments.studies.study import Study
-from cepbench.presentation.reporting.contents import with_contents
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation, groups
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import Benchmark
-from cepbench.presentation.reporting.shell import render
+from cepbench.presentation.reporting.shell import render, with_contents
 from cepbench.presentation.reporting.story import JudgedClaim
 
 

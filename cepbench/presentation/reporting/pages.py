@@ -20,10 +20,9 @@ from nbformat.v4 import new_output
 
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
-from cepbench.presentation.reporting.contents import with_contents
 from cepbench.presentation.reporting.downloads import Downloads, Thumbnail
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
-from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of
+from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
 from cepbench.presentation.reporting.titles import in_words
 
 #: Folder of the pictures that a page shows, within that of the notebook's results.

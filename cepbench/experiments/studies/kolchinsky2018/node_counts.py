@@ -18,7 +18,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.errors import ExperimentError
 from cepbench.patterns.equivalences import Equalities
-from cepbench.patterns.model import Pattern, Structure, Variable
+from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -61,14 +61,6 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
             f"which are {', '.join(pattern.names)}"
         )
 
-    def kept(item: Variable | Structure) -> Variable | Structure | None:
-        if isinstance(item, Variable):
-            return item if item.name in wanted else None
-        items = tuple(part for part in map(kept, item.items) if part is not None)
-        return Structure(item.operator, items) if items else None
-
-    structure = kept(pattern.structure)
-    assert isinstance(structure, Structure)  # at least one variable is left
     expanded = pattern.expanded
     conditions = [c for c in expanded.conditions if wanted.issuperset(c.variables)]
     equalities = Equalities(expanded.conditions, pattern.planned_names)
@@ -76,6 +68,7 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     for number, name in enumerate(planned):
         tested = equalities.between(planned[:number], [name])
         conditions += [clause for clause in tested if clause not in equalities]
+    structure = pattern.structure.without({*pattern.names} - wanted)
     return Pattern(structure, tuple(conditions), pattern.window, order=pattern.order)
 
 

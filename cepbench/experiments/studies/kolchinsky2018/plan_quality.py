@@ -7,12 +7,13 @@ For [kolchinsky2018]_, Figure 7(a), from the table of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from cepbench.experiments.analysis.averages import RESAMPLES, bootstrap, interval, resampled
+from cepbench.experiments.analysis.summary import groups_of
 from cepbench.experiments.studies.kolchinsky2018.planning import BASELINE
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.seeds import rng_for
@@ -52,7 +53,7 @@ def cost_ratios(
     Source: [kolchinsky2018]_, section 6.3, Figure 7(a).
     """
     rows = []
-    for workload, part in _workloads(costs):
+    for workload, part in groups_of(costs[costs["status"] == OK], WORKLOAD):
         as_trees, as_printed = (
             part.pivot(index=["size", "pattern_id"], columns="generator", values=column)
             for column in ("tree_log_cost", "plan_log_cost")
@@ -97,7 +98,7 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     size".
     """
     rows = []
-    for workload, part in _workloads(costs):
+    for workload, part in groups_of(costs[costs["status"] == OK], WORKLOAD):
         logs = part.pivot(index=["size", "pattern_id"], columns="generator", values="tree_log_cost")
         logs = logs[[*dict.fromkeys(part["generator"])]].dropna()
         sizes = logs.index.get_level_values("size").to_numpy(float)
@@ -120,13 +121,6 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _workloads(costs: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Columns that name a workload, and its plans."""
-    planned = costs[costs["status"] == OK]
-    for names, part in planned.groupby(list(WORKLOAD), sort=False):
-        yield dict(zip(WORKLOAD, map(str, names), strict=True)), part
 
 
 def _ratios_of_means(logs: pd.DataFrame, cheaper: str, than: str) -> pd.Series:

@@ -5,7 +5,7 @@ Summarises the tables of :mod:`cepbench.experiments.studies.kolchinsky2018.robus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
     cost is stated, too.
     """
     sentences = []
-    for kind, every in _by_kind(summary):
+    for kind, every in summary.groupby("plan_kind", sort=False):
         part, found = _of_common_patterns(every)
         usual = _by_factor(part, "regret", "90th percentile")
         worst = _by_factor(part, "regret", "worst case")
@@ -112,7 +112,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
                     f"plan, by {largest}, costs {worst.at[largest, factor]:.3g} times as much."
                 )
         found += _nearest(far, factors) + _still_better(far, factors, fixed)
-        sentences += [f"**{kind.capitalize()} plans.** {each}" for each in found]
+        sentences += [f"**{str(kind).capitalize()} plans.** {each}" for each in found]
     return sentences
 
 
@@ -122,7 +122,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
     From the metrics ``regret``, ``slowdown`` and ``more_partial_matches`` of measured regrets.
     """
     sentences = []
-    for kind, part in _by_kind(summary):
+    for kind, part in summary.groupby("plan_kind", sort=False):
         metrics = ("regret", "slowdown", "more_partial_matches")
         usual = {metric: _by_factor(part, metric, "90th percentile") for metric in metrics}
         for factor in _wrong_factors(part):
@@ -130,7 +130,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
             if all(len(values) for values in known.values()):
                 at = {metric: (values.idxmax(), values.max()) for metric, values in known.items()}
                 sentences.append(
-                    f"**{kind.capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
+                    f"**{str(kind).capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
                     "90th percentile and for the generator that it hits most, runs were "
                     f"{at['slowdown'][1]:.3g} times slower ({at['slowdown'][0]}), with "
                     f"{at['more_partial_matches'][1]:.3g} times the partial matches "
@@ -211,11 +211,6 @@ def _still_better(far: pd.DataFrame, factors: Sequence[float], fixed: Sequence[s
         f"{name}'s plans from wrong numbers still cost less, by the same mean, than those from the "
         f"right numbers of, at {'; '.join(texts)}."
     ]
-
-
-def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for kind in dict.fromkeys(summary["plan_kind"].tolist()):
-        yield kind, summary[summary["plan_kind"] == kind]
 
 
 def _wrong_factors(part: pd.DataFrame) -> list[float]:
