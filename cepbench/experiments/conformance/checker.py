@@ -33,9 +33,29 @@ _PAGE = Html(
 )
 
 
+class Report:
+    """What checks of an implementation found, as a line, as text and as HTML."""
+
+    def _heading(self) -> str:
+        raise NotImplementedError
+
+    def _lines(self) -> list[str]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self._heading()}>"
+
+    def describe(self) -> str:
+        """The report as text."""
+        return "\n".join([self._heading(), "", *self._lines()])
+
+    def _repr_html_(self) -> str:
+        return str(_PAGE(heading=self._heading(), lines=self._lines()))
+
+
 @dataclass(frozen=True, repr=False)
-class CheckReport:
-    """Runs of an implementation, compared with a reference."""
+class CheckReport(Report):
+    """Runs of an implementation, compared with a reference; its text has a line a pattern."""
 
     name: str
     seed: int
@@ -48,20 +68,10 @@ class CheckReport:
     #: of runs.
     heading: str
 
-    def __repr__(self) -> str:
-        return f"<{self._heading()}>"
-
     @property
     def passed(self) -> bool:
         """Whether no check failed and at least one pattern was run."""
         return bool((self.table["status"] != ERROR).all() and (self.table["status"] == OK).any())
-
-    def describe(self) -> str:
-        """The report as text, a line a pattern."""
-        return "\n".join([self._heading(), "", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return str(_PAGE(heading=self._heading(), lines=self._lines()))
 
     def _heading(self) -> str:
         number = self.table["status"].value_counts()

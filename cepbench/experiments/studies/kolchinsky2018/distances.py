@@ -88,9 +88,7 @@ def extended_patterns(
         if shape == "sequence" and size <= len(cardinalities):
             cases += large_patterns(cardinalities, pool, sizes=[size], patterns=patterns, seed=seed)
             continue
-        for number in range(patterns):
-            rng = rng_for(seed, shape, size, number)
-            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed))
+        cases += [_drawn(cardinalities, pool, shape, size, k, seed) for k in range(patterns)]
     return cases
 
 
@@ -185,9 +183,9 @@ def _drawn(
     shape: str,
     size: int,
     number: int,
-    rng: np.random.Generator,
     seed: int,
 ) -> PlanningCase:
+    rng = rng_for(seed, shape, size, number)
     types = _spread(sorted(cardinalities), size, rng)
     names = [f"v{k + 1}" for k in range(size)]
     items = ", ".join(

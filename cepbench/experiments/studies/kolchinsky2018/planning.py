@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.experiments.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.common_patterns import only_finite
 from cepbench.experiments.analysis.summary import PATTERN
-from cepbench.experiments.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import load_kernels
+from cepbench.experiments.sweeps.rotation import outcome_of
 from cepbench.experiments.sweeps.workload import PREDICATES, PatternSpec, draw_workload
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.problem import PlanningProblem
@@ -148,29 +150,19 @@ def workloads(
     """
     selectivities = np.geomspace(*SELECTIVITIES, 1_001)
     numbers = patterns if isinstance(patterns, Mapping) else {max(sizes): patterns}
-    found = {}
+    wanted = {
+        size: next((number for most, number in numbers.items() if size <= most), 0)
+        for size in sizes
+    }
+    found: dict[tuple[str, str], list[PlanningCase]] = {}
     for regime, events in rate_regimes(cardinalities, seed=seed).items():
-        possible = {
-            size: next((number for most, number in numbers.items() if size <= most), 0)
-            for size in sizes
-            if size <= len(events)
-        }
+        drawn = partial(large_patterns, events, selectivities, seed=seed, regime=regime)
         for predicates in PREDICATES:
-            found[regime, predicates] = [
-                case
-                for size, number in possible.items()
-                if number
-                for case in large_patterns(
-                    events,
-                    selectivities,
-                    sizes=[size],
-                    patterns=number,
-                    seed=seed,
-                    predicates=predicates,
-                    regime=regime,
-                )
-            ]
-    return {workload: cases for workload, cases in found.items() if cases}
+            for size, number in wanted.items():
+                if number and size <= len(events):
+                    cases = drawn(sizes=[size], patterns=number, predicates=predicates)
+                    found.setdefault((regime, predicates), []).extend(cases)
+    return found
 
 
 def large_patterns(
@@ -399,10 +391,9 @@ def try_to_plan(
     """A generator's plan, or None; status, and reason where there is no plan."""
     try:
         return plan_problem(problem, generator, seed=seed, budget=budget), OK, None
-    except PlanningRefusedError as error:
-        return None, REFUSED, str(error)
     except Exception as error:  # a broken generator is a row; the others continue
-        return None, ERROR, f"{type(error).__name__}: {error}"
+        found = outcome_of(error, PlanningRefusedError)
+        return None, found["status"], found["reason"]
 
 
 def _planned(
