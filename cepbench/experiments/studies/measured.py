@@ -155,11 +155,6 @@ def measured_sweep(
 
     Raises ExperimentError if there is no such sweep, profile or key, or a pattern could not be
     measured.
-
-    Examples
-    --------
-    >>> sweep = measured_sweep("kolchinsky2018/types", "quick", "output/data")  # doctest: +SKIP
-    >>> sweep.results.groupby("generator")["matches"].sum()  # doctest: +SKIP
     """
     sweep = study_sweep(name, profile, data, seed=seed, **changes)
     if fresh:

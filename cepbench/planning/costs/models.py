@@ -104,6 +104,9 @@ def cost_model(
     depends on ``of``; ``cepbench generators`` lists them. Registering a name again, compared
     without regard to case, ``-`` and ``_``, replaces a user-defined cost of that name.
 
+    Raises PlanGeneratorError if an argument is invalid, or the name is that of a built-in cost
+    model.
+
     Parameters
     ----------
     of : {"tree", "order", "join"}
@@ -115,11 +118,6 @@ def cost_model(
         Whether the function returns natural logarithms; else numbers of at least 0.
     source : str
         Where it comes from.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If an argument is invalid, or the name is that of a built-in cost model.
 
     Examples
     --------

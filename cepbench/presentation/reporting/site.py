@@ -98,21 +98,15 @@ def build_report(
     on_progress : callable
         Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
 
-    Returns
-    -------
-    Path
-        Of the first page.
-
     Raises
     ------
     ReportError
         If the profile, a study or a parameter is unknown, a notebook is missing or has the name
         of another page, a cell fails, or warns where that is an error, or another process writes
         the report.
-    ExperimentError
-        If a sweep that a notebook reads cannot be measured.
-    PlanGeneratorError
-        If a file of plug-ins is missing, fails or registers nothing.
+    ExperimentError, PlanGeneratorError
+        If a sweep that a notebook reads cannot be measured; if a file of plug-ins is missing, fails or
+        registers nothing.
     """
     target = Path(folder)
     wanted = [each for each in only if isinstance(each, Request)]

@@ -97,10 +97,7 @@ def drift_runs(
             for name, detector in detectors.items():
                 pushes = timed_pushes(detector, events.batches(round_events))
                 seconds = sum(spent for spent, _ in pushes)
-                found, seen[name] = (
-                    detector.metrics().matches - seen[name],
-                    detector.metrics().matches,
-                )
+                before, seen[name] = seen[name], detector.metrics().matches
                 rows.append(
                     {
                         "setting": setting,
@@ -110,7 +107,7 @@ def drift_runs(
                         "repetition": run,
                         "status": OK,
                         "seconds": seconds,
-                        "matches": found,
+                        "matches": seen[name] - before,
                     }
                 )
         for name, detector in detectors.items():

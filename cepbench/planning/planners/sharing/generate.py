@@ -40,7 +40,7 @@ def plan_workload(
     seed: int = 0,
     evaluator: str | None = None,
 ) -> WorkloadPlan:
-    """Choose what the queries of a workload share.
+    """Choose what the queries of a workload share; a plan with the planner and its estimated cost.
 
     Parameters
     ----------
@@ -64,11 +64,6 @@ def plan_workload(
         The name of the evaluator that will run the plan, whose work on queries from scratch the cost
         ``calibrated`` counts: by default ``tree``, as which one is priced that shares no work between
         queries.
-
-    Returns
-    -------
-    WorkloadPlan
-        With the planner and its estimated cost.
 
     Raises
     ------
