@@ -27,7 +27,6 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
-from cepbench.patterns.a_seq import without_clause_brackets
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
@@ -57,6 +56,7 @@ from cepbench.patterns.pattern_text import (
     span_of,
     tokens_of,
     whole_number,
+    without_clause_brackets,
 )
 from cepbench.patterns.read_conditions import (
     UNITS,

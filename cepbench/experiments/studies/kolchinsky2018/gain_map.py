@@ -240,12 +240,11 @@ def gains_by_regime(rows: pd.DataFrame) -> pd.DataFrame:
     """
     own = rows[(rows["metric"] == "events_per_second") & rows["gain"].notna()]
     logs = own.assign(gain=np.log(own["gain"].astype(float)))
-    order = {name: list(own[name].unique()) for name in ("rates", "selectivity")}
     means = logs.pivot_table(
         index=["engine", "comparison", "pattern_set", "rates"], columns="selectivity",
         values="gain", sort=False,
     )  # fmt: skip
-    return means.apply(np.exp)[order["selectivity"]]
+    return means.apply(np.exp)[own["selectivity"].unique()]
 
 
 def predicted_gains(

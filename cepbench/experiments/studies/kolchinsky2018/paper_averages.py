@@ -75,13 +75,12 @@ def _averages(pairs: pd.DataFrame, metric: str) -> tuple[dict[str, float], dict[
         "left_out": int((~known).sum()),
         "bounds": int((known & bounds.any(axis=1)).sum()),
     }
-    if not known.any():
-        names = ("ratio of means", "geometric mean of ratios", "median of ratios")
-        return dict.fromkeys(names, float("nan")), counts
+    usable = pd.DataFrame({"over": over, "under": under, "log": logs})[known]
+    means = usable.mean()
     found = {
-        "ratio of means": float(over[known].mean() / under[known].mean()),
-        "geometric mean of ratios": float(np.exp(logs[known].mean())),
-        "median of ratios": float(np.exp(np.median(logs[known]))),
+        "ratio of means": float(means["over"] / means["under"]),
+        "geometric mean of ratios": float(np.exp(means["log"])),
+        "median of ratios": float(np.exp(usable["log"].median())),
     }
     return found, counts
 

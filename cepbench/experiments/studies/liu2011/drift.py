@@ -59,16 +59,11 @@ def drift_runs(
     All list their matches as Arrow tables, round by round. Without ``repetitions`` there are as
     many as the profile has.
 
-    Returns
-    -------
-    runs : DataFrame
-        A row a run and segment, and all segments together, for
-        :func:`cepbench.experiments.studies.runs.figure_runs`: ``setting`` (the segment), ``size`` (queries),
-        ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
-        ``seconds``, ``matches``.
-    switches : DataFrame
-        Of the runs that follow the stream, as :attr:`cepbench.AdaptiveDetector.switches`, with
-        ``generator`` and ``repetition``.
+    Returns the runs, a row a run and segment, and all segments together, for
+    :func:`cepbench.experiments.studies.runs.figure_runs`: ``setting`` (the segment), ``size``
+    (queries), ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
+    ``seconds``, ``matches``; and the switches of those that follow the stream, as
+    :attr:`cepbench.AdaptiveDetector.switches`, with ``generator`` and ``repetition``.
     """
     sizes = sized(PROFILES, profile, {"repetitions": repetitions})
     workload = study_workload("both", HIERARCHY, WINDOW)

@@ -61,16 +61,13 @@ def plans_measured(
 
     Without ``repetitions`` the latter run as often as the profile says.
 
-    Returns
-    -------
-    plans : DataFrame
-        A row a plan: ``plan`` (the source of each query), ``cost`` (calibrated), ``e_cube``,
-        ``milliseconds`` (the least of its runs), ``planners`` (whose plan it is).
-    runs : DataFrame
-        A row a run of a planner, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``seconds``,
-        ``over_best`` (divided by the time, in the same round, of the plan that is fastest by the median), ``faster_plans``
-        (percent of all plans that take less time than the planner's), ``load`` and ``plan_log_cost``
-        as :func:`cepbench.experiments.studies.liu2011.runs.with_axes` has them.
+    Returns a row a plan: ``plan`` (the source of each query), ``cost`` (calibrated), ``e_cube``,
+    ``milliseconds`` (the least of its runs), ``planners`` (whose plan it is); and a row a run of a
+    planner, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``seconds``,
+    ``over_best`` (divided by the time, in the same round, of the plan that is fastest by the
+    median), ``faster_plans`` (percent of all plans that take less time than the planner's),
+    ``load`` and ``plan_log_cost`` as :func:`cepbench.experiments.studies.liu2011.runs.with_axes`
+    has them.
     """
     sizes = sized(PROFILES, profile, {"repetitions": repetitions})
     stream = company_stream(events, seed)
