@@ -106,7 +106,7 @@ def parse(
     within: str | None = None,
     **named: float | str,
 ) -> Pattern:
-    """Parse a pattern.
+    """Parse a pattern, whose ``str`` parses back to an equal one; conditions are in conjunctive normal form.
 
     Parameters
     ----------
@@ -129,11 +129,6 @@ def parse(
     parameters, named : mapping of str to float or str
         Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
-
-    Returns
-    -------
-    Pattern
-        With conditions in conjunctive normal form; its ``str`` parses back to an equal pattern.
 
     Raises
     ------

@@ -72,6 +72,7 @@ def check_generator(
 ) -> GeneratorReport:
     """Run a plan generator on planning problems of every kind and report violated rules.
 
+    The report has ``passed``, ``findings``, ``table``, ``costs`` and ``describe()``.
     Each problem is planned twice. The checks: no error; a plan with each event once; in time; the
     same plan for the same seed, with random numbers from ``rng`` only; the problem unchanged; the
     least cost if the generator claims it by ``exact=True`` and declares no ``space``. Refusing a
@@ -95,11 +96,6 @@ def check_generator(
         Seconds of planning a problem for the second time; five times as many for the first, since
         some generators compile then. Longer planning is interrupted where possible, and no further
         problem is tried.
-
-    Returns
-    -------
-    GeneratorReport
-        With ``passed``, ``findings``, ``table``, ``costs`` and ``describe()``.
 
     Raises
     ------
