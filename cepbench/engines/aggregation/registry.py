@@ -47,6 +47,9 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
     Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
     user-defined method; built-in ones cannot be replaced.
 
+    Raises EvaluationError if the name is empty or a built-in method's, or the decorated object is
+    no such class.
+
     Parameters
     ----------
     concepts : bool
@@ -54,11 +57,6 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
         with ``GROUP BY type(a)``; others are refused to it.
     source : str
         Its source in the literature.
-
-    Raises
-    ------
-    EvaluationError
-        If the name is empty or a built-in method's, or the decorated object is no such class.
 
     Examples
     --------

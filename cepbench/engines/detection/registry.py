@@ -84,6 +84,9 @@ def plan_evaluator(
     Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
     user-defined evaluator; built-in ones cannot be replaced.
 
+    Raises EvaluationError if a declaration is invalid, the name is empty or a built-in evaluator's,
+    the decorated object is not callable, or a function declares a capability of classes.
+
     Parameters
     ----------
     kinds : collection of str
@@ -94,12 +97,6 @@ def plan_evaluator(
     constructs, strategies, outputs, options, latency, node_times, source
         See :class:`~cepbench.engines.runs.protocol.Evaluator`; without ``constructs`` all but
         ``concept``, items whose events are of types below theirs.
-
-    Raises
-    ------
-    EvaluationError
-        If a declaration is invalid, the name is empty or a built-in evaluator's, the decorated
-        object is not callable, or a function declares a capability of classes.
 
     Examples
     --------

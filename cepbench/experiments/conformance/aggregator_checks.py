@@ -71,6 +71,8 @@ def check_aggregator(
     restored between batches. The reference is ``two-step`` over ``lazy-nfa``. A pattern that the
     method refuses is no failure.
 
+    Raises EvaluationError if there is no such method; ExperimentError if there is no such pattern.
+
     Parameters
     ----------
     method : str
@@ -86,11 +88,6 @@ def check_aggregator(
         With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern``, its ``text``,
         ``check`` (``emit/scope``, ``times``, ``batches``, ``snapshots``), ``status``, ``reason``,
         ``values`` (the correct number) and ``seconds``.
-
-    Raises
-    ------
-    EvaluationError, ExperimentError
-        If there is no such method, or no such pattern.
 
     Examples
     --------

@@ -81,6 +81,10 @@ def check_generator(
     generators; it is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_, sections 4.1
     and 4.2.
 
+    Raises PlanGeneratorError if there is no such generator, or the function is not registered;
+    ExperimentError if there is no such kind of problem, or a size, the seed or the time limit is
+    invalid.
+
     Parameters
     ----------
     generator : str, PlanGenerator or callable
@@ -96,13 +100,6 @@ def check_generator(
         Seconds of planning a problem for the second time; five times as many for the first, since
         some generators compile then. Longer planning is interrupted where possible, and no further
         problem is tried.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If there is no such generator, or the function is not registered.
-    ExperimentError
-        If there is no such kind of problem, or a size, the seed or the time limit is invalid.
 
     Examples
     --------

@@ -45,6 +45,9 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
     the least one. Refusing a problem with :class:`~cepbench.errors.PlanningRefusedError` is allowed
     unless all are refused.
 
+    Raises PlanGeneratorError if the planner is not registered, or shares counts; ExperimentError if
+    the seed is invalid.
+
     Parameters
     ----------
     planner : str or callable
@@ -58,11 +61,6 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
         With ``passed``, ``describe()`` and ``table``, a row for each problem: ``pattern`` (a key of
         :data:`PROBLEMS`), ``text`` (the call that makes it of the seed), ``status``, ``reason``, ``queries``,
         ``edges``, ``cost``, and ``ratio``, of the cost to the least one.
-
-    Raises
-    ------
-    PlanGeneratorError, ExperimentError
-        If the planner is not registered, or shares counts; if the seed is invalid.
     """
     decorated = '@cep.workload_planner("{name}") above it'
     entry = entry_of(WORKLOAD_PLANNERS, planner, "plan", "a planner of workloads", decorated)

@@ -110,6 +110,9 @@ def plan_generator(
     Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
     user-defined generator; built-in ones cannot be replaced.
 
+    Raises PlanGeneratorError if the kind is unknown, the name is that of a built-in generator, or
+    the decorated object is not callable.
+
     Parameters
     ----------
     kind : str
@@ -136,12 +139,6 @@ def plan_generator(
         is any cost, for a function that uses ``problem.log_order_cost`` or ``log_tree_cost``;
         ``"joins"`` needs ``problem.cost.log_joins``; ``"sets"`` needs ``problem.terms``. See
         :mod:`cepbench.planning.costs.model`.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If the kind is unknown, the name is that of a built-in generator, or the decorated object
-        is not callable.
 
     Examples
     --------

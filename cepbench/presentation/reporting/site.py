@@ -77,6 +77,11 @@ def build_report(
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
 
+    Raises ReportError if the profile, a study or a parameter is unknown, a notebook is missing or
+    has the name of another page, a cell fails, or warns where that is an error, or another process
+    writes the report; ExperimentError if a sweep that a notebook reads cannot be measured;
+    PlanGeneratorError if a file of plug-ins is missing, fails or registers nothing.
+
     Parameters
     ----------
     folder : path
@@ -97,16 +102,6 @@ def build_report(
         A warning that a cell prints is an error.
     on_progress : callable
         Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
-
-    Raises
-    ------
-    ReportError
-        If the profile, a study or a parameter is unknown, a notebook is missing or has the name
-        of another page, a cell fails, or warns where that is an error, or another process writes
-        the report.
-    ExperimentError, PlanGeneratorError
-        If a sweep that a notebook reads cannot be measured; if a file of plug-ins is missing, fails or
-        registers nothing.
     """
     target = Path(folder)
     wanted = [each for each in only if isinstance(each, Request)]
