@@ -27,22 +27,28 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Registry(Mapping[str, Entry]):
-    """Name → entry, in the order of registration.
+    """Name → entry of a kind, in the order of registration.
 
-    Parameters
-    ----------
-    what : str
-        The kind of entries, for messages, such as ``plan generator``.
-    error : type
-        The error to raise.
-    entries : iterable of entries
+    Messages say ``what`` it is, such as ``plan generator``. For user-defined entries ``example`` is the
+    decorator of one, and ``wanted`` what it decorates, with ``{}`` in the place of what it does not: an
+    object that does not ``fit``.
     """
 
     def __init__(
-        self, what: str, error: type[CepbenchError], entries: Iterable[Entry] = ()
+        self,
+        kind: type[Entry],
+        what: str,
+        error: type[CepbenchError],
+        entries: Iterable[Entry] = (),
+        *,
+        example: str = "",
+        wanted: str = "",
+        fits: Callable[[Any], bool] = callable,
     ) -> None:
+        self._kind = kind
         self._what = what
         self._error = error
+        self._example, self._wanted, self._fits = example, wanted, fits
         self._entries = {entry.name: entry for entry in entries}
 
     def __getitem__(self, name: str) -> Entry:
@@ -54,25 +60,8 @@ class Registry(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def check_name(self, name: Any, example: str) -> None:
-        """Check the name of a new entry.
-
-        Raises
-        ------
-        CepbenchError
-            If it is not a printable text; the message has the example.
-        """
-        if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            raise self._error(f"each {self._what} needs a name, as in {example}, not {shown(name)}")
-
     def add(self, entry: Entry) -> None:
-        """Register an entry; a user-defined one of the same name is replaced.
-
-        Raises
-        ------
-        CepbenchError
-            If the name is that of a built-in entry.
-        """
+        """Register an entry; one of the same name is replaced, which is an error if it is built in."""
         taken = self._by_folded_name().get(folded(entry.name))
         if taken is not None:
             if taken.is_builtin and not entry.is_builtin:
@@ -83,23 +72,21 @@ class Registry(Mapping[str, Entry]):
                 self.remove(taken.name)
         self._entries[entry.name] = entry
 
-    def decorator(self, name: str, noun: str, entry: Callable[[Any], Entry]) -> Callable[[_F], _F]:
-        """Registers the entry made of the decorated function, which it returns unchanged.
+    def decorator(self, name: str, entry: Callable[[Any], Entry]) -> Callable[[_F], _F]:
+        """Registers the entry made of the decorated function or class, which it returns unchanged.
 
-        Parameters
-        ----------
-        name : str
-        noun : str
-            What the function is, for the error about anything else, such as ``a cost``.
-        entry : callable
-            Function → entry.
+        A name that is no printable text is an error, and so is a decorated object that does not fit.
         """
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise self._error(
+                f"each {self._what} needs a name, as in {self._example}, not {shown(name)}"
+            )
 
-        def register(function: _F) -> _F:
-            if not callable(function):
-                raise self._error(f"{name}: {noun} is a function, not {shown(function)}")
-            self.add(entry(function))
-            return function
+        def register(made: _F) -> _F:
+            if not self._fits(made):
+                raise self._error(f"{name}: {self._wanted.format(shown(made))}")
+            self.add(entry(made))
+            return made
 
         return register
 
@@ -108,13 +95,12 @@ class Registry(Mapping[str, Entry]):
         self._entries.pop(name, None)
 
     def find(self, name: Any) -> Entry:
-        """The entry of a name, without regard to case, ``-`` and ``_``.
+        """The entry of a name, without regard to case, ``-`` and ``_``, or the entry given.
 
-        Raises
-        ------
-        CepbenchError
-            If there is none; the message suggests the nearest name.
+        It is an error if there is none; the message suggests the nearest name.
         """
+        if isinstance(name, self._kind):
+            return name
         by_name = self._by_folded_name()
         wanted = folded(name) if isinstance(name, str) else None
         if wanted in by_name:

@@ -16,19 +16,12 @@ class ConceptHierarchy:
     An event of a type is also of every concept above it. A type that the hierarchy does not have
     stands alone. Hierarchies are immutable, and equal if every name has the same parent in both.
 
-    Parameters
-    ----------
-    mapping : mapping of str to mapping or iterable of str
-        Name → the names below it, which may again be a mapping. Names without a parent are roots;
-        several roots are several hierarchies.
+    The mapping has for each name those below it, which may again be a mapping. Names without a
+    parent are roots; several roots are several hierarchies.
 
-    Raises
-    ------
-    HierarchyError
-        If a name has two parents, is listed twice or is below itself, or is not a text.
+    Raises HierarchyError if a name has two parents, is listed twice or is below itself, or is not a
+    text.
 
-    Notes
-    -----
     Source: [liu2011]_, Definition 1 and, for the encoding by intervals, section III-B.
 
     Examples

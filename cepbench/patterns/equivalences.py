@@ -8,8 +8,9 @@ join one is enough.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from cepbench.patterns.expressions import (
     Attribute,
@@ -75,14 +76,20 @@ def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[
 
     Equality through other variables is left out.
     """
-    found: list[list[Attribute]] = []
-    for clause in clauses:
-        sides = equated(clause)
-        if sides and {*clause.variables} <= {*names}:
-            joined = [its for its in found if sides & {*its}]
-            terms = [*(term for its in joined for term in its), *sorted(sides, key=str)]
-            found = [its for its in found if its not in joined]
-            found.append([*dict.fromkeys(terms)])
+    within = (clause for clause in clauses if {*clause.variables} <= {*names})
+    return _closed(sorted(sides, key=str) for clause in within if (sides := equated(clause)))
+
+
+_V = TypeVar("_V", bound=Hashable)
+
+
+def _closed(equal: Iterable[Sequence[_V]]) -> list[list[_V]]:
+    """The classes of equal values, closed transitively, in order of appearance."""
+    found: list[list[_V]] = []
+    for values in equal:
+        joined = [its for its in found if not set(its).isdisjoint(values)]
+        found = [its for its in found if its not in joined]
+        found.append([*dict.fromkeys([*itertools.chain(*joined), *values])])
     return found
 
 
@@ -115,16 +122,11 @@ def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
     Each class has all values that are equal to each other, at least two, in order of appearance.
     Clauses other than an equality of values of two variables are ignored.
     """
-    found: list[list[Derived]] = []
-    for clause in clauses:
-        sides = separated_sides(clause)
-        if sides is None or sides[1] != "=":
-            continue
-        values = [sides[0], sides[2]]
-        joined = [equal for equal in found if not set(equal).isdisjoint(values)]
-        found = [equal for equal in found if equal not in joined]
-        found.append(list(dict.fromkeys([value for equal in joined for value in equal] + values)))
-    return found
+    return _closed(
+        (sides[0], sides[2])
+        for sides in map(separated_sides, clauses)
+        if sides is not None and sides[1] == "="
+    )
 
 
 class Equalities:

@@ -221,10 +221,7 @@ def _simplest(amount: Decimal) -> float | Decimal:
 class Pattern:
     """A pattern: ``PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
-    Raises
-    ------
-    PatternError
-        If its parts are inconsistent, see :mod:`cepbench.patterns.validity`.
+    Raises PatternError if its parts are inconsistent, see :mod:`cepbench.patterns.validity`.
     """
 
     #: SEQ, AND and OR over variables, nested to any depth.

@@ -27,7 +27,6 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
-from cepbench.patterns.a_seq import without_clause_brackets
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
@@ -57,6 +56,7 @@ from cepbench.patterns.pattern_text import (
     span_of,
     tokens_of,
     whole_number,
+    without_clause_brackets,
 )
 from cepbench.patterns.read_conditions import (
     UNITS,
@@ -106,7 +106,7 @@ def parse(
     within: str | None = None,
     **named: float | str,
 ) -> Pattern:
-    """Parse a pattern.
+    """Parse a pattern, whose ``str`` parses back to an equal one; conditions are in conjunctive normal form.
 
     Parameters
     ----------
@@ -129,11 +129,6 @@ def parse(
     parameters, named : mapping of str to float or str
         Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
-
-    Returns
-    -------
-    Pattern
-        With conditions in conjunctive normal form; its ``str`` parses back to an equal pattern.
 
     Raises
     ------

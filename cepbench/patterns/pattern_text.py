@@ -26,6 +26,19 @@ _DIGITS = 17
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+_CLAUSE = r"(?:where|group\s+by|agg|within)(?!\w)"
+_BRACKET = re.compile(
+    rf"""
+    '[^']*' | "[^"]*" | “[^”]*”  # texts and names in quotes stay as they are
+    # "<" where no comparison can be: after a keyword, a bracket, a comma, or = and !=
+    | (?: (?<!\w)(?:pattern|{_CLAUSE}) | [(,=] )\s*(?P<less><)(?=\s*[\w"([])
+    | (?P<greater>>)(?=[\s\]]*\[?\s*(?:{_CLAUSE}|\Z))
+    | (?P<opening>\[)(?P<clause>(?=\s*{_CLAUSE}))?
+    | (?P<closing>\])
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 class PatternText:
     """A pattern's text and the values of its parameters."""
@@ -232,3 +245,23 @@ def span_of(place: Node | Token) -> Span:
         last = last.children[-1]
     assert first.start_pos is not None and last.end_pos is not None
     return Span(first.start_pos, last.end_pos)
+
+
+def without_clause_brackets(text: str) -> str:
+    """An A-Seq query with blanks for the brackets ``[…]`` and ``<…>`` around and in its clauses.
+
+    So [qi2014]_ prints them. ``[id]`` in a condition stays. Positions do not change.
+    """
+    kept = list(text)
+    opened: list[int | None] = []
+    for part in _BRACKET.finditer(text):
+        for name in ("less", "greater"):
+            if part[name]:
+                kept[part.start(name)] = " "
+        if part["opening"]:
+            opened.append(part.start() if part["clause"] is not None else None)
+        elif part["closing"] and opened:
+            start = opened.pop()
+            if start is not None:
+                kept[start] = kept[part.start()] = " "
+    return "".join(kept)

@@ -83,28 +83,19 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
     """A pattern with the same matches and fewer or cheaper operators.
 
     The rules are :data:`RULES`. The first candidate that is simpler is taken, until there is none.
+    ``time`` is the attribute that holds the timestamp of each event; without it, conditions on
+    times are conditions like others.
 
-    Parameters
-    ----------
-    pattern : Pattern or str
-    time : str, optional
-        The attribute that holds the timestamp of each event; without it, conditions on times are
-        conditions like others.
+    Raises PatternError if it is not a valid pattern.
 
-    Raises
-    ------
-    PatternError
-        If it is not a valid pattern.
+    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion. A group of
+    one event becomes a single one, so that its column holds positions instead of lists of one.
+    Branches that become equal are one, which changes the numbers of those after it.
 
-    Notes
-    -----
-    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion. A group of one event becomes a single one, so that its column holds positions instead of lists
-    of one. Branches that become equal are one, which changes the numbers of those after it.
-
-    Differs from [mei2009]_: evaluators run the branches of the disjunctive normal form, which factoring
-    leaves as they were. What it saves is in plans with :class:`~cepbench.planning.plans.tree.Either`, whose
-    shared operators count once in ``cost="zstream"``. NOT(B b), NOT(C c) side by
-    side is the canonical form of NOT(OR(B b, C c)).
+    Differs from [mei2009]_: evaluators run the branches of the disjunctive normal form, which
+    factoring leaves as they were. What it saves is in plans with
+    :class:`~cepbench.planning.plans.tree.Either`, whose shared operators count once in
+    ``cost="zstream"``. NOT(B b), NOT(C c) side by side is the canonical form of NOT(OR(B b, C c)).
     """
     pattern = pattern_from(pattern)
     if time is not None:

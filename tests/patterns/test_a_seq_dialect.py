@@ -4,8 +4,8 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
-from cepbench.patterns.a_seq import without_clause_brackets
 from cepbench.patterns.parse import parse
+from cepbench.patterns.pattern_text import without_clause_brackets
 
 #: Queries of [qi2014] by section, as our text has them, and what they leave out; the brackets
 #: before TypeUsername and TypePassword are not closed there.

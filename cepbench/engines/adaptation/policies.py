@@ -26,30 +26,20 @@ _F = TypeVar("_F", bound=Callable[..., str | None])
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What a policy knows when the last events of a round have come.
+    """What a policy knows when the last events of a round have come."""
 
-    Attributes
-    ----------
-    plans : Plans
-        Makes and compares plans.
-    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
-        The running plan.
-    averages : Averaged or AveragedQueries
-        The windowed averages; for a policy that foresees, those of this round alone, measured in full.
-    planned : Averaged, AveragedQueries or None
-        Those with which a plan was last made; None before that.
-    threshold, gain : float
-        See :func:`cepbench.adapt`.
-    round : int
-        The number of the round, from 0.
-    """
-
+    #: Makes and compares plans.
     plans: Any
+    #: The running plan: an OrderPlan, a TreePlan, a UnionPlan, or a WorkloadPlan.
     plan: Any
+    #: The windowed averages, Averaged or of a workload AveragedQueries; for a policy that foresees, those of this round alone, measured in full.
     averages: Any
+    #: Those with which a plan was last made; None before that.
     planned: Any
+    #: As for :func:`cepbench.adapt`, and the gain.
     threshold: float
     gain: float
+    #: The number of the round, from 0.
     round: int
 
     @property
@@ -98,20 +88,12 @@ class Situation:
 
 @dataclass(frozen=True)
 class AdaptationPolicy:
-    """A registered policy.
-
-    Attributes
-    ----------
-    name : str
-    function : callable
-        :class:`Situation` → reason to plan anew, or None.
-    foresees : bool
-        Whether it sees this round's own statistics, measured in full.
-    description : str
-    """
+    """A registered policy."""
 
     name: str
+    #: Situation → the reason to plan anew, or None.
     function: Callable[[Situation], str | None]
+    #: Whether it sees this round's own statistics, measured in full.
     foresees: bool = False
     description: str = ""
 
@@ -123,10 +105,7 @@ class AdaptationPolicy:
     def reason(self, situation: Situation) -> str | None:
         """The function's answer, checked.
 
-        Raises
-        ------
-        AdaptationError
-            If the function fails or returns anything else than a text or None.
+        Raises AdaptationError if the function fails or returns anything else than a text or None.
         """
         try:
             found = self.function(situation)
@@ -145,26 +124,25 @@ class AdaptationPolicy:
 
 
 #: Name → adaptation policy, in the order of registration.
-ADAPTATION_POLICIES: Registry[AdaptationPolicy] = Registry("adaptation policy", AdaptationError)
+ADAPTATION_POLICIES = Registry(
+    AdaptationPolicy,
+    "adaptation policy",
+    AdaptationError,
+    example='@adaptation_policy("every-tenth")',
+    wanted="an adaptation policy is a function, not {}",
+)
 
 
 def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F]:
     """Register the decorated function as an adaptation policy; it is returned unchanged.
 
-    Registering a name again replaces a user-defined policy; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined policy; built-in ones cannot be replaced. One that ``foresees`` sees each round's
+    own statistics, measured in full, instead of sampled averages: for comparison, as that takes
+    time.
 
-    Parameters
-    ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
-    foresees : bool
-        Whether it sees each round's own statistics, measured in full, instead of sampled averages:
-        for comparison, as that takes time.
-
-    Raises
-    ------
-    AdaptationError
-        If the name is that of a built-in policy, or the decorated object is not callable.
+    Raises AdaptationError if the name is that of a built-in policy, or the decorated object is not
+    callable.
 
     Examples
     --------
@@ -173,19 +151,13 @@ def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F
     ... def every_tenth(situation):
     ...     return "the tenth round" if situation.round % 10 == 0 else None
     """
-    ADAPTATION_POLICIES.check_name(name, '@adaptation_policy("every-tenth")')
     foresees = flag(foresees, f"{name}: foresees", AdaptationError)
 
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise AdaptationError(
-                f"{name}: an adaptation policy is a function, not {shown(function)}"
-            )
+    def entry(function: Callable[[Situation], str | None]) -> AdaptationPolicy:
         about = (function.__doc__ or "").strip().partition("\n")[0]
-        ADAPTATION_POLICIES.add(AdaptationPolicy(name, function, foresees, about))
-        return function
+        return AdaptationPolicy(name, function, foresees, about)
 
-    return register
+    return ADAPTATION_POLICIES.decorator(name, entry)
 
 
 @adaptation_policy("threshold")

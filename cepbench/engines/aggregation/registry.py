@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from cepbench.arguments import flag, shown
+from cepbench.arguments import flag
 from cepbench.engines.aggregation.a_seq import A_SEQ
 from cepbench.engines.aggregation.dpc import DPC
 from cepbench.engines.aggregation.greta import GRETA
@@ -20,8 +20,15 @@ from cepbench.registry import Registry
 _C = TypeVar("_C", bound=type[Any])
 
 #: The methods; the default is the first one that runs a pattern.
-AGGREGATORS: Registry[AggregationMethod] = Registry(
-    "aggregation method", EvaluationError, (DPC, WINDOW_PRODUCT, A_SEQ, GRETA, TWO_STEP)
+AGGREGATORS = Registry(
+    AggregationMethod,
+    "aggregation method",
+    EvaluationError,
+    (DPC, WINDOW_PRODUCT, A_SEQ, GRETA, TWO_STEP),
+    example='@aggregator("my-count")',
+    wanted="an aggregation method is a class with a method push, not {}; "
+    "see cepbench.engines.aggregation.protocol.AggregationRun",
+    fits=lambda made: isinstance(made, type) and hasattr(made, "push"),
 )
 
 
@@ -32,26 +39,24 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
     :class:`~cepbench.errors.UnsupportedPatternError` for what it cannot run. Its objects have
     ``push(batch)``, which returns a list of rows ``(position, time, key, values)``, see
     :class:`~cepbench.engines.aggregation.protocol.Row`. The other methods of
-    :class:`~cepbench.engines.aggregation.protocol.AggregationRun` may be missing: ``value`` is needed for
-    ``at=``, ``snapshot`` and ``restore`` for snapshots, ``metrics`` for metrics other than time.
+    :class:`~cepbench.engines.aggregation.protocol.AggregationRun` may be missing: ``value`` is
+    needed for ``at=``, ``snapshot`` and ``restore`` for snapshots, ``metrics`` for metrics other
+    than time.
 
     :func:`cepbench.check_aggregator` compares it with ``two-step``. It is never the default.
-    Registering a name again replaces a user-defined method; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined method; built-in ones cannot be replaced.
+
+    Raises EvaluationError if the name is empty or a built-in method's, or the decorated object is
+    no such class.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     concepts : bool
         Whether it takes patterns with items of a concept, whose events are of the types below it, and
         with ``GROUP BY type(a)``; others are refused to it.
     source : str
         Its source in the literature.
-
-    Raises
-    ------
-    EvaluationError
-        If the name is empty or a built-in method's, or the decorated object is no such class.
 
     Examples
     --------
@@ -64,19 +69,14 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
     ...     def push(self, batch):
     ...         return self._inner.take(batch)
     """
-    AGGREGATORS.check_name(name, '@aggregator("my-count")')
     concepts = flag(concepts, f"{name}: concepts", EvaluationError)
-
-    def register(made: _C) -> _C:
-        if not isinstance(made, type) or not hasattr(made, "push"):
-            raise EvaluationError(
-                f"{name}: an aggregation method is a class with a method push, not {shown(made)}; "
-                "see cepbench.engines.aggregation.protocol.AggregationRun"
-            )
-        opened = partial(UserRun, name, made)
-        AGGREGATORS.add(
-            AggregationMethod(name, opened, concepts=concepts, source=source, implementation=made)
-        )
-        return made
-
-    return register
+    return AGGREGATORS.decorator(
+        name,
+        lambda made: AggregationMethod(
+            name,
+            partial(UserRun, name, made),
+            concepts=concepts,
+            source=source,
+            implementation=made,
+        ),
+    )

@@ -34,7 +34,8 @@ from cepbench.registry import Registry
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: The evaluators; the first one that supports all plans of a kind is its default.
-EVALUATORS: Registry[Evaluator] = Registry(
+EVALUATORS = Registry(
+    Evaluator,
     "evaluator",
     EvaluationError,
     (
@@ -49,6 +50,8 @@ EVALUATORS: Registry[Evaluator] = Registry(
         SASE_BACKTRACK,
         HIERARCHICAL_STACKS,
     ),
+    example='@plan_evaluator("my-engine")',
+    wanted="an evaluator is a function or a class, not {}",
 )
 evaluator_names.announce(EVALUATORS)
 
@@ -78,13 +81,14 @@ def plan_evaluator(
     methods ``snapshot`` and ``restore``, detectors with them can be saved.
 
     :func:`cepbench.check_evaluator` compares it with another evaluator and tests its declarations.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined evaluator; built-in ones cannot be replaced.
 
-    Registering a name again replaces a user-defined evaluator; built-in ones cannot be replaced.
+    Raises EvaluationError if a declaration is invalid, the name is empty or a built-in evaluator's,
+    the decorated object is not callable, or a function declares a capability of classes.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     kinds : collection of str
         Supported kinds of plans, such as ``order`` and ``tree``; an order plan also has a left-deep
         ``tree``.
@@ -94,12 +98,6 @@ def plan_evaluator(
         See :class:`~cepbench.engines.runs.protocol.Evaluator`; without ``constructs`` all but
         ``concept``, items whose events are of types below theirs.
 
-    Raises
-    ------
-    EvaluationError
-        If a declaration is invalid, the name is empty or a built-in evaluator's, the decorated
-        object is not callable, or a function declares a capability of classes.
-
     Examples
     --------
     >>> import cepbench as cep
@@ -107,7 +105,6 @@ def plan_evaluator(
     ... def my_engine(pattern, stream, plan):
     ...     return cep.evaluate(pattern, stream, plan, evaluator="tree").matches
     """
-    EVALUATORS.check_name(name, '@plan_evaluator("my-engine")')
 
     def listed(given: Collection[str], what: str, known: Collection[str] | None) -> tuple[str, ...]:
         its = elements(given, f"{name}: {what}", '["order"]', EvaluationError)
@@ -129,11 +126,7 @@ def plan_evaluator(
     if not (declared["kinds"] or without_plan):
         raise EvaluationError(f"{name}: it runs neither plans of any kind nor without a plan")
 
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise EvaluationError(
-                f"{name}: an evaluator is a function or a class, not {shown(function)}"
-            )
+    def entry(function: Any) -> Evaluator:
         if isinstance(function, type):
             methods = ["push", "finish", "metrics", *["node_table"] * declared["node_times"]]
             lacking = [method for method in methods if not hasattr(function, method)]
@@ -143,27 +136,19 @@ def plan_evaluator(
                     f"{', '.join(lacking)}; see cepbench.engines.runs.protocol.Run"
                 )
             snapshots = hasattr(function, "snapshot") and hasattr(function, "restore")
-            entry = Evaluator(
+            return Evaluator(
                 name, function, snapshots=snapshots, implementation=function, **declared
             )
-        elif latency or node_times or "matches" not in declared["outputs"]:
+        if latency or node_times or "matches" not in declared["outputs"]:
             raise EvaluationError(
                 f"{name}: a function gives all matches and measures nothing else; what measures "
                 "latency or times of nodes, or only counts, is a class, see "
                 "cepbench.engines.runs.protocol"
             )
-        else:
-            entry = Evaluator(
-                name,
-                partial(FunctionRun, function),
-                batches=False,
-                implementation=function,
-                **declared,
-            )
-        EVALUATORS.add(entry)
-        return function
+        opened = partial(FunctionRun, function)
+        return Evaluator(name, opened, batches=False, implementation=function, **declared)
 
-    return register
+    return EVALUATORS.decorator(name, entry)
 
 
 def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[str, Option]:
@@ -179,29 +164,15 @@ def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[st
 
 
 def evaluator_for(name: str | Evaluator) -> Evaluator:
-    """The evaluator of a name, without regard to case, ``-`` and ``_``.
+    """The evaluator of a name, without regard to case, ``-`` and ``_``, or the one given.
 
-    Parameters
-    ----------
-    name : str or Evaluator
-        An evaluator is returned as it is.
-
-    Raises
-    ------
-    EvaluationError
-        If the name is unknown; the message suggests the nearest.
+    Raises EvaluationError if there is none; the message suggests the nearest.
     """
-    return name if isinstance(name, Evaluator) else EVALUATORS.find(name)
+    return EVALUATORS.find(name)
 
 
 def default_evaluator(kind: str) -> Evaluator:
-    """The default evaluator for plans of a kind.
-
-    Raises
-    ------
-    EvaluationError
-        If no evaluator runs them.
-    """
+    """The default evaluator for plans of a kind; EvaluationError if no evaluator runs them."""
     for entry in EVALUATORS.values():
         if kind in entry.kinds:
             return entry

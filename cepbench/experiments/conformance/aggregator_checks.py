@@ -71,6 +71,8 @@ def check_aggregator(
     restored between batches. The reference is ``two-step`` over ``lazy-nfa``. A pattern that the
     method refuses is no failure.
 
+    Raises EvaluationError if there is no such method; ExperimentError if there is no such pattern.
+
     Parameters
     ----------
     method : str
@@ -83,16 +85,9 @@ def check_aggregator(
     Returns
     -------
     CheckReport
-        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern`` (a key of
-        :data:`PATTERNS`), its ``text``, ``check`` (``emit/scope``, ``times``, ``batches``,
-        ``snapshots``), ``status``, ``reason``, ``values`` (the correct number) and ``seconds``.
-
-    Raises
-    ------
-    EvaluationError
-        If there is no such method.
-    ExperimentError
-        If there is no such pattern.
+        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern``, its ``text``,
+        ``check`` (``emit/scope``, ``times``, ``batches``, ``snapshots``), ``status``, ``reason``,
+        ``values`` (the correct number) and ``seconds``.
 
     Examples
     --------

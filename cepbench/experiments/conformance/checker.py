@@ -33,45 +33,45 @@ _PAGE = Html(
 )
 
 
-@dataclass(frozen=True, repr=False)
-class CheckReport:
-    """Runs of an implementation, compared with a reference.
+class Report:
+    """What checks of an implementation found, as a line, as text and as HTML."""
 
-    Attributes
-    ----------
-    name : str
-        That of the implementation.
-    seed : int
-    table : DataFrame
-        A row for each run: ``pattern``, its ``text``, ``check``, perhaps ``plan``, ``status`` (``ok``,
-        ``refused``, ``error``), ``reason``, ``seconds``, and the number that was expected.
-    counted : str
-        What that number counts, and its column.
-    heading : str
-        The result in one line, with the fields ``name``, ``seed``, ``verdict`` and ``refused``, a number
-        of runs.
-    """
+    def _heading(self) -> str:
+        raise NotImplementedError
 
-    name: str
-    seed: int
-    table: pd.DataFrame
-    counted: str
-    heading: str
+    def _lines(self) -> list[str]:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{self._heading()}>"
+
+    def describe(self) -> str:
+        """The report as text."""
+        return "\n".join([self._heading(), "", *self._lines()])
+
+    def _repr_html_(self) -> str:
+        return str(_PAGE(heading=self._heading(), lines=self._lines()))
+
+
+@dataclass(frozen=True, repr=False)
+class CheckReport(Report):
+    """Runs of an implementation, compared with a reference; its text has a line a pattern."""
+
+    name: str
+    seed: int
+    #: A row for each run: ``pattern``, its ``text``, ``check``, perhaps ``plan``, ``status`` (``ok``,
+    #: ``refused``, ``error``), ``reason``, ``seconds``, and the number that was expected.
+    table: pd.DataFrame
+    #: What that number counts, and its column.
+    counted: str
+    #: The result in one line, with the fields ``name``, ``seed``, ``verdict`` and ``refused``, a number
+    #: of runs.
+    heading: str
 
     @property
     def passed(self) -> bool:
         """Whether no check failed and at least one pattern was run."""
         return bool((self.table["status"] != ERROR).all() and (self.table["status"] == OK).any())
-
-    def describe(self) -> str:
-        """The report as text, a line a pattern."""
-        return "\n".join([self._heading(), "", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return str(_PAGE(heading=self._heading(), lines=self._lines()))
 
     def _heading(self) -> str:
         number = self.table["status"].value_counts()

@@ -84,6 +84,9 @@ def check_evaluator(
     saved and restored between them or starts within a stream; defaults of options pass their own
     checks. Undeclared constructs and strategies are refused, not failed.
 
+    Raises EvaluationError if there is no such evaluator; ExperimentError if there is no such
+    pattern.
+
     Parameters
     ----------
     evaluator : str
@@ -100,13 +103,6 @@ def check_evaluator(
         :data:`PATTERNS`, or ``options``), its ``text``, ``check`` (a key of :data:`CHECKS`),
         ``generator`` and ``plan`` (empty without one), ``status``, ``reason``, ``matches`` (the
         correct number) and ``seconds``.
-
-    Raises
-    ------
-    EvaluationError
-        If there is no such evaluator.
-    ExperimentError
-        If there is no such pattern.
 
     Examples
     --------

@@ -72,12 +72,18 @@ def check_generator(
 ) -> GeneratorReport:
     """Run a plan generator on planning problems of every kind and report violated rules.
 
+    The report has ``passed``, ``findings``, ``table``, ``costs`` and ``describe()``.
     Each problem is planned twice. The checks: no error; a plan with each event once; in time; the
     same plan for the same seed, with random numbers from ``rng`` only; the problem unchanged; the
     least cost if the generator claims it by ``exact=True`` and declares no ``space``. Refusing a
     problem with :class:`~cepbench.errors.PlanningRefusedError` is allowed unless all are refused.
     Costs are compared with the least cost of any plan of the kind, beside those of the default
-    generators.
+    generators; it is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_, sections 4.1
+    and 4.2.
+
+    Raises PlanGeneratorError if there is no such generator, or the function is not registered;
+    ExperimentError if there is no such kind of problem, or a size, the seed or the time limit is
+    invalid.
 
     Parameters
     ----------
@@ -94,23 +100,6 @@ def check_generator(
         Seconds of planning a problem for the second time; five times as many for the first, since
         some generators compile then. Longer planning is interrupted where possible, and no further
         problem is tried.
-
-    Returns
-    -------
-    GeneratorReport
-        With ``passed``, ``findings``, ``table``, ``costs`` and ``describe()``.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If there is no such generator, or the function is not registered.
-    ExperimentError
-        If there is no such kind of problem, or a size, the seed or the time limit is invalid.
-
-    Notes
-    -----
-    The least cost is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_,
-    sections 4.1 and 4.2.
 
     Examples
     --------

@@ -36,17 +36,7 @@ Numbers = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """One kind of planning problem.
-
-    Attributes
-    ----------
-    draw : callable
-        (size, random numbers) -> Numbers.
-    alpha : float
-        Weight of latency.
-    special : str
-        ``KL`` for a second variable under KL, ``NOT`` for an additional negated one.
-    """
+    """One kind of planning problem."""
 
     name: str
     draw: Callable[[int, np.random.Generator], Numbers]
@@ -54,16 +44,15 @@ class ProblemKind:
     strategy: str = "any"
     time_selectivity: str = "adjacent"
     alpha: float = 0.0
+    #: ``KL`` for a second variable under KL, ``NOT`` for an additional negated one.
     special: str = ""
 
 
 def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     """The planning problem of a name: a key of :data:`PROBLEM_KINDS`, a hyphen, the number of variables.
 
-    Raises
-    ------
-    ExperimentError
-        If there is no such kind, the number is not one of at least 1, or ``seed`` is no seed.
+    Raises ExperimentError if there is no such kind, the number is not one of at least 1, or
+    ``seed`` is no seed.
     """
     kind, _, size = text(name, "name", ExperimentError).rpartition("-")
     if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
@@ -82,10 +71,8 @@ def check_problems(
 
     Sizes are numbers of variables. Only the first kind has a problem of a single variable.
 
-    Raises
-    ------
-    ExperimentError
-        If there is no such kind, a size or the seed is invalid, or there is no problem to try.
+    Raises ExperimentError if there is no such kind, a size or the seed is invalid, or there is no
+    problem to try.
     """
     wanted = texts(PROBLEM_KINDS if kinds is None else kinds, "problems", ExperimentError)
     sizes = [

@@ -1,4 +1,4 @@
-"""The report of a plan generator's checks: text, tables and HTML."""
+"""The report of a plan generator's checks: findings, and a table of costs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from cepbench.experiments.conformance.checker import Report
 from cepbench.experiments.sweeps.cells import OK, REFUSED
-from cepbench.markup import Html
 from cepbench.planning.planners.registry import TOLERANCE
 from cepbench.planning.plans.notes import from_log
 
@@ -23,59 +23,36 @@ IMPORTS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation of the contract.
+    """One violation of the contract."""
 
-    Attributes
-    ----------
-    check : str
-        A key of :data:`cepbench.experiments.conformance.generator_checks.CHECKS`.
-    problem : str
-        Name of the planning problem.
-    message : str
-        What happened and what to do; a predicate whose subject is the generator.
-    line : str
-        Python that reproduces it, after :data:`IMPORTS`; may be empty.
-    """
-
+    #: A key of :data:`cepbench.experiments.conformance.generator_checks.CHECKS`.
     check: str
     problem: str
+    #: What happened and what to do; a predicate whose subject is the generator.
     message: str
+    #: Python that reproduces it, after :data:`IMPORTS`; may be empty.
     line: str
 
 
-@dataclass(frozen=True)
-class GeneratorReport:
-    """The result of :func:`cepbench.check_generator`.
-
-    Attributes
-    ----------
-    generator, plan_kind : str
-        Its name, and the kind of its plans.
-    seed : int
-    checks : mapping of str to str
-        Check -> what a generator does to pass it.
-    findings : tuple of Finding
-        By check, small problems first.
-    tried, left_out : tuple of str
-        Names of the problems that were planned, and of the rest.
-    costs : DataFrame
-        One row a problem and generator, of ``generator`` and of the default generators of the
-        same kind of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``,
-        ``seconds``, ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the
-        least cost; missing where it is not known.
-    """
+@dataclass(frozen=True, repr=False)
+class GeneratorReport(Report):
+    """The result of :func:`cepbench.check_generator`; its text has Python for each check that failed."""
 
     generator: str
     plan_kind: str
     seed: int
+    #: Check → what a generator does to pass it.
     checks: Mapping[str, str]
+    #: By check, small problems first.
     findings: tuple[Finding, ...]
+    #: Names of the problems that were planned, and of the rest.
     tried: tuple[str, ...]
     left_out: tuple[str, ...]
+    #: One row a problem and generator, of ``generator`` and of the default generators of the same kind
+    #: of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``, ``seconds``,
+    #: ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the least cost; missing
+    #: where it is not known.
     costs: pd.DataFrame = field(repr=False)
-
-    def __repr__(self) -> str:
-        return f"<{self._heading()}>"
 
     @property
     def passed(self) -> bool:
@@ -86,13 +63,10 @@ class GeneratorReport:
     def table(self) -> pd.DataFrame:
         """Plan quality: one row a generator, those nearest to the least cost first.
 
-        Returns
-        -------
-        DataFrame
-            ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans
-            of least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost,
-            infinity beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds``
-            of a plan. Only problems that ``generator`` planned count.
+        ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans of
+        least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost, infinity
+        beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds`` of a plan. Only
+        problems that ``generator`` planned count.
         """
         planned = self._own.loc[self._own["status"] == OK, "problem"]
         rows = []
@@ -119,41 +93,10 @@ class GeneratorReport:
             ["median", "p95", "worst"], kind="stable", na_position="last", ignore_index=True
         )
 
-    def describe(self) -> str:
-        """The report as text, with a line of Python for each check that failed."""
-        lines = [self._heading(), ""]
-        for check, text in self.checks.items():
-            found = self._of(check)
-            if not found:
-                lines.append(f"  ok      {text}")
-                continue
-            lines.append(f"  FAILED  {text}: not {self._extent(found)}")
-            lines.append(f"          {found[0].problem}: {self.generator} {found[0].message}")
-            lines += [f"          >>> {found[0].line}"] if found[0].line else []
-        lines += [f"  {note}" for note in self._notes()]
-        if self._has_lines:
-            lines += ["", "The lines need these before them:", *IMPORTS.splitlines()]
-        if self._has_plans:
-            lines += ["", f"Cost of its plans over the least cost of any {self.plan_kind}:", ""]
-            table = pd.DataFrame(self._shown_rows(), columns=list(_SHOWN))
-            lines += textwrap.indent(table.to_string(index=False), "  ").splitlines()
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return str(_PAGE(report=self, imports=IMPORTS, columns=_SHOWN))
-
     @property
     def _own(self) -> pd.DataFrame:
         """The rows of the checked generator."""
         return self.costs[self.costs["generator"] == self.generator]
-
-    @property
-    def _has_lines(self) -> bool:
-        return any(finding.line for finding in self.findings)
-
-    @property
-    def _has_plans(self) -> bool:
-        return bool((self._own["status"] == OK).any())
 
     def _of(self, check: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.check == check]
@@ -169,6 +112,25 @@ class GeneratorReport:
             f"{self.generator} ({self.plan_kind} plans) {verdict} on {len(self.tried)} planning "
             f"problems, seed {self.seed}"
         )
+
+    def _lines(self) -> list[str]:
+        lines = []
+        for check, text in self.checks.items():
+            found = self._of(check)
+            if not found:
+                lines.append(f"  ok      {text}")
+                continue
+            lines.append(f"  FAILED  {text}: not {self._extent(found)}")
+            lines.append(f"          {found[0].problem}: {self.generator} {found[0].message}")
+            lines += [f"          >>> {found[0].line}"] if found[0].line else []
+        lines += [f"  {note}" for note in self._notes()]
+        if any(finding.line for finding in self.findings):
+            lines += ["", "The lines need these before them:", *IMPORTS.splitlines()]
+        if (self._own["status"] == OK).any():
+            lines += ["", f"Cost of its plans over the least cost of any {self.plan_kind}:", ""]
+            table = pd.DataFrame(self._shown_rows(), columns=list(_SHOWN))
+            lines += textwrap.indent(table.to_string(index=False), "  ").splitlines()
+        return lines
 
     def _extent(self, found: list[Finding]) -> str:
         count = len({finding.problem for finding in found})
@@ -204,40 +166,6 @@ _SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 
 #: Headings of the columns that are shown.
 _SHOWN = ("plan generator", "plans", "optimal", "median", "95 %", "worst", "worst on", "planning")
-
-_PAGE = Html(
-    """<div class="cep-generator-report"><p><b>{{ report._heading() }}</b></p>
-<table class="dataframe cep-checks"><tbody>
-{% for check, text in report.checks.items() %}
-{% set found = report._of(check) %}
-<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if found else "✓" }}</td>
-<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if found else "normal" }}">
-{{- text }}</td><td style="text-align:left">
-{% if found %}
-not {{ report._extent(found) }}.<br/><i>{{ found[0].problem }}</i>: {{ report.generator }} {{ found[0].message }}
-{%- if found[0].line %}<br/><code>{{ found[0].line }}</code>{% endif %}
-{% endif %}
-</td></tr>
-{% endfor %}
-</tbody></table>
-{% for note in report._notes() %}<p>{{ note }}</p>{% endfor %}
-{% if report._has_lines %}
-<p>The lines need these before them:</p><pre>{{ imports }}</pre>
-{% endif %}
-{% if report._has_plans %}
-<p>Cost of its plans over the least cost of any {{ report.plan_kind }}:</p>
-<table class="dataframe cep-distances"><thead><tr>
-{% for column in columns %}<th>{{ column }}</th>{% endfor %}
-</tr></thead><tbody>
-{% for row in report._shown_rows() %}
-<tr{% if row[0] == report.generator %} style="font-weight:bold"{% endif %}>
-{% for cell in row %}<td>{{ cell }}</td>{% endfor %}
-</tr>
-{% endfor %}
-</tbody></table>
-{% endif %}
-</div>"""
-)
 
 
 def shown_ratio(ratio: float) -> str:

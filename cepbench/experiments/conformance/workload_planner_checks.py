@@ -41,9 +41,12 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
     """Run a planner that reuses matches on problems of several sizes and report violated rules.
 
     The checks: no error; a source for each query, which is None or has an edge to it, without
-    circles; the same plan for the same seed. The problem cannot be changed. Costs are compared
-    with the least one. Refusing a problem with
-    :class:`~cepbench.errors.PlanningRefusedError` is allowed unless all are refused.
+    circles; the same plan for the same seed. The problem cannot be changed. Costs are compared with
+    the least one. Refusing a problem with :class:`~cepbench.errors.PlanningRefusedError` is allowed
+    unless all are refused.
+
+    Raises PlanGeneratorError if the planner is not registered, or shares counts; ExperimentError if
+    the seed is invalid.
 
     Parameters
     ----------
@@ -58,13 +61,6 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
         With ``passed``, ``describe()`` and ``table``, a row for each problem: ``pattern`` (a key of
         :data:`PROBLEMS`), ``text`` (the call that makes it of the seed), ``status``, ``reason``, ``queries``,
         ``edges``, ``cost``, and ``ratio``, of the cost to the least one.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If the planner is not registered, or shares counts.
-    ExperimentError
-        If the seed is invalid.
     """
     decorated = '@cep.workload_planner("{name}") above it'
     entry = entry_of(WORKLOAD_PLANNERS, planner, "plan", "a planner of workloads", decorated)

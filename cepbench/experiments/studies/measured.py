@@ -23,25 +23,16 @@ from cepbench.streams.dataset_folder import Declaration, read_declaration
 
 @dataclass(frozen=True)
 class StudySweep:
-    """A sweep with its results, measured where they are missing.
-
-    Attributes
-    ----------
-    config : SweepConfig
-    streams : mapping of str to Path
-        Its events, Parquet by the stream's name, ``""`` for a single one.
-    folder : Path
-        Of the results, as :mod:`cepbench.experiments.sweeps.store` lays it out.
-    sweep : Sweep
-        Its file, as it was read.
-    own : sequence of str
-        User-defined plan generators that are measured beside those of the configuration.
-    """
+    """A sweep with its results, measured where they are missing."""
 
     config: SweepConfig
+    #: Its events, Parquet by the stream's name, ``""`` for a single one.
     streams: Mapping[str, Path]
+    #: Of the results, as :mod:`cepbench.experiments.sweeps.store` lays it out.
     folder: Path
+    #: Its file, as it was read.
     sweep: Sweep
+    #: User-defined plan generators that are measured beside those of the configuration.
     own: Sequence[str]
 
     @property
@@ -116,24 +107,13 @@ def _declaration(path: Path) -> Declaration:
 def study_sweep(
     name: str, profile: str, data: str | Path, *, seed: int = 0, **changes: Any
 ) -> StudySweep:
-    """A sweep of a study, whether it was measured or not; nothing is run.
+    """A sweep of a study, ``kolchinsky2018/types``, whether it was measured or not; nothing is run.
 
-    Parameters
-    ----------
-    name : str
-        Study and sweep: ``kolchinsky2018/types``.
-    data : path
-        Folder for generated streams and for results, which all notebooks share.
-    seed : int
-        Of the stream and of the sweep.
-    **changes
-        Keys of the sweep file, ``identifiers`` and ``days`` that replace its values unless they
-        are empty or 0.
+    ``data`` is the folder for generated streams and for results, which all notebooks share, the
+    seed that of stream and sweep. Changes are keys of the sweep file, ``identifiers`` and ``days``
+    that replace its values unless they are empty or 0.
 
-    Raises
-    ------
-    ExperimentError
-        If there is no such sweep, profile or key.
+    Raises ExperimentError if there is no such sweep, profile or key.
     """
     given = {key: value for key, value in changes.items() if value}
     stream = dict(read_sweep(name, profile=profile).stream or {})
@@ -148,13 +128,7 @@ def study_sweep(
 
 
 def measure_all(sweeps: Sequence[StudySweep]) -> Iterator[StudySweep]:
-    """Measure sweeps one after the other on one start of Spark; each is yielded when it is done.
-
-    Parameters
-    ----------
-    sweeps : sequence of StudySweep
-        Without any, Spark is not started.
-    """
+    """Measure sweeps one after the other on one start of Spark, if any; each is yielded when it is done."""
     if sweeps:
         from cepbench.spark.session import session_for_a_while
 
@@ -173,26 +147,13 @@ def measured_sweep(
     fresh: bool = False,
     **changes: Any,
 ) -> StudySweep:
-    """Measure a sweep of a study, or read it where it is finished.
+    """Measure a sweep of a study, or read it where it is finished; ``fresh`` measures it again.
 
-    Registered user-defined plan generators are measured beside those of the sweep.
+    Registered user-defined plan generators are measured beside those of the sweep. Parameters are
+    those of :func:`study_sweep`.
 
-    Parameters
-    ----------
-    name, profile, data, seed, **changes
-        As :func:`study_sweep` takes them.
-    fresh : bool
-        Measure again what is finished.
-
-    Raises
-    ------
-    ExperimentError
-        If there is no such sweep, profile or key, or a pattern could not be measured.
-
-    Examples
-    --------
-    >>> sweep = measured_sweep("kolchinsky2018/types", "quick", "output/data")  # doctest: +SKIP
-    >>> sweep.results.groupby("generator")["matches"].sum()  # doctest: +SKIP
+    Raises ExperimentError if there is no such sweep, profile or key, or a pattern could not be
+    measured.
     """
     sweep = study_sweep(name, profile, data, seed=seed, **changes)
     if fresh:

@@ -16,13 +16,26 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 
 
-def sized(profiles: Mapping[str, Any], profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own."""
+def sized(
+    profiles: Mapping[str, Mapping[str, Any]],
+    profile: str,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own.
+
+    Raises ExperimentError if there is no such profile.
+    """
+    if profile not in profiles:
+        raise ExperimentError(
+            f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
+            f"{did_you_mean(profile, profiles)}"
+        )
     return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
 
 
@@ -31,21 +44,11 @@ OF_ONE_KIND: Mapping[str, Any] = {"plan_kind": "tree", "strategy": "any", "alpha
 
 
 def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
-    """Runs as summaries and the ledger read them, a setting and a series for each.
+    """Runs as summaries and the ledger read them, with a setting and a series for each.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        With ``repetition``, the number of a run, and the columns of a sweep's results.
-    setting : str
-        Column of what the horizontal axis of a figure has; becomes ``pattern_set``.
-    series : str
-        Column of its curves or bars; becomes ``generator``.
-
-    Returns
-    -------
-    DataFrame
-        With the same columns; ``pattern_id`` is the setting and the number of the run.
+    They have ``repetition``, the number of a run, and the columns of a sweep's results. The column
+    of what the horizontal axis of a figure has becomes ``pattern_set``, that of its curves or bars
+    ``generator``; ``pattern_id`` is the setting and the number of the run.
     """
     return in_settings(runs, runs[setting].astype(str)).assign(
         generator=runs[series].astype(str),
@@ -63,18 +66,10 @@ def in_settings(runs: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
 def summary_of(
     runs: pd.DataFrame, metrics: Sequence[str], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
-    """Medians over runs with their intervals, as charts by setting read them.
+    """Medians of numeric columns over runs with their intervals, as charts by setting read them.
 
-    Parameters
-    ----------
-    metrics : sequence of str
-        Numeric columns.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.summary.summarize` returns it, for any column; regimes have panels
-        of their own.
+    As :func:`cepbench.experiments.analysis.summary.summarize` returns it, for any column; regimes
+    have panels of their own.
     """
     found = averages(
         groups_of(runs, ["regime", "pattern_set"]),
@@ -110,12 +105,8 @@ def table_of(
 ) -> Styler:
     """Medians over runs: metrics and series in rows, settings in columns, in the order of the runs.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it. A single series is not named.
-    printed : mapping of str to mapping
-        Metric → series → the paper's numbers, a setting each; they stand below those measured.
+    A single series is not named. ``printed`` has by metric and series the paper's numbers, a
+    setting each; they stand below those measured.
     """
     cells = runs.groupby(["generator", "pattern_set"])
     settings, series = (list(runs[name].unique()) for name in ("pattern_set", "generator"))
@@ -138,15 +129,7 @@ def number(value: Any) -> str:
 def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFrame:
     """How many times the metric of one series another one has: ratios of medians over runs.
 
-    Parameters
-    ----------
-    over, under : str
-        Two series.
-
-    Returns
-    -------
-    DataFrame
-        Regimes in rows, settings in columns, where both were measured.
+    Regimes in rows, settings in columns, where both series were measured.
     """
     keys = ["regime", "pattern_set"]
     own, other = (
@@ -178,15 +161,7 @@ def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
 def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFrame:
     """The power of one column that another follows, by series, with a 95 % interval.
 
-    Parameters
-    ----------
-    x, y : str
-        Columns of positive numbers.
-
-    Returns
-    -------
-    DataFrame
-        Series in rows; ``exponent``, ``from``, ``to``.
+    Both have positive numbers. Series in rows; ``exponent``, ``from``, ``to``.
     """
     fitted = cost_fit(
         runs.assign(log_cost=np.log(runs[x].astype(float))),

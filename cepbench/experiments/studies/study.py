@@ -11,28 +11,26 @@ from cepbench.papers import REFERENCES, Reference
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The experiments of one paper, done again: notebooks, sweeps and claims.
+    """The experiments of one paper, done again: notebooks, sweeps and claims."""
 
-    Attributes
-    ----------
-    key : str
-        The paper's citation key, of :data:`cepbench.papers.REFERENCES`.
-    folder : Path
-        Its package, with ``ledger.toml`` and, if it has sweeps, ``sweeps/*.toml``.
-    notebooks : sequence of str
-        Names in ``notebooks/<key>/``, in the order of the pages; that of the ledger comes last
-        and is the same notebook for all studies.
-    generators : sequence of str
-        The plan generators that its claims are about; empty: every row counts.
-    profiles : sequence of str
-        Sizes in which all of it can be run.
-    """
-
+    #: The paper's citation key, of :data:`cepbench.papers.REFERENCES`.
     key: str
+    #: Its package, with ``ledger.toml`` and, if it has sweeps, ``sweeps/*.toml``.
     folder: Path
+    #: Names in ``notebooks/<key>/``, in the order of the pages; that of the ledger comes last and is
+    #: the same notebook for all studies.
     notebooks: Sequence[str]
+    #: The plan generators that its claims are about; empty: every row counts.
     generators: Sequence[str] = ()
+    #: Sizes in which all of it can be run.
     profiles: Sequence[str] = ("quick", "full")
+
+    is_builtin = False  # another one of the same key replaces it
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
 
     @property
     def reference(self) -> Reference:

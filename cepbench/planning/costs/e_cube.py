@@ -125,7 +125,7 @@ class _Query(QueryTerms):
 class ECube:
     """The cost model ``e-cube`` of a workload, by the statistics of every query.
 
-    Plans are not read, as the paper joins in written order. Pt is 1/2 where statistics have no
+    Plans and evaluator are not read, as the paper joins in written order. Pt is 1/2 where statistics have no
     ``time_selectivities``.
 
     A query with OR is the sum of its branches; without order, Pt is 1; a Kleene set is one event; a
@@ -137,11 +137,9 @@ class ECube:
         workload: Workload,
         statistics: Mapping[str, Statistics],
         plans: Mapping[str, AnyPlan],
+        evaluator: str | None = None,
     ) -> None:
-        self._queries = {
-            query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
-            for query, pattern in workload.patterns.items()
-        }
+        self._queries = _Query.of_queries(workload, statistics)
         self._wholes = {
             query: [branch.whole for branch in branches]
             for query, branches in self._queries.items()

@@ -24,7 +24,8 @@ from cepbench.registry import Registry
 _F = TypeVar("_F", bound=Callable[..., float])
 
 #: Name → cost model, in the order of registration.
-COST_MODELS: Registry[CostModel] = Registry(
+COST_MODELS = Registry(
+    CostModel,
     "cost model",
     PlanGeneratorError,
     (
@@ -36,6 +37,8 @@ COST_MODELS: Registry[CostModel] = Registry(
         ZStreamColumnar("zstream-columnar", counts=False),
         ZStreamColumnar("zstream-columnar-count", counts=True),
     ),
+    example='@cost_model("MINE")',
+    wanted="a cost is a function, not {}",
 )
 
 #: Arguments that user-defined functions take.
@@ -98,13 +101,14 @@ def cost_model(
     """Register the decorated function as a cost model; it is returned unchanged.
 
     ``cep.plan(pattern, statistics, "SA", cost=name)`` then minimizes it. Which generators can do so
-    depends on ``of``; ``cepbench generators`` lists them. Registering a name again replaces a
-    user-defined cost of that name.
+    depends on ``of``; ``cepbench generators`` lists them. Registering a name again, compared
+    without regard to case, ``-`` and ``_``, replaces a user-defined cost of that name.
+
+    Raises PlanGeneratorError if an argument is invalid, or the name is that of a built-in cost
+    model.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     of : {"tree", "order", "join"}
         The function's argument after the :class:`~cepbench.planning.costs.problem.PlanningProblem`: the
         nested pairs of a tree (left-deep for an order); the list of an order; or two tuples of
@@ -115,23 +119,17 @@ def cost_model(
     source : str
         Where it comes from.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If an argument is invalid, or the name is that of a built-in cost model.
-
     Examples
     --------
     >>> @cost_model("LARGEST", of="tree")
     ... def largest(problem, tree):
     ...     return max(problem.partial_matches(leaves(node)) for node in post_order(tree))
     """
-    COST_MODELS.check_name(name, '@cost_model("MINE")')
     choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
     form = "joins" if of == "join" else "plans"
     in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)
     return COST_MODELS.decorator(
-        name, "a cost", lambda function: UserCost(name, function, of, in_logs, form, source)
+        name, lambda function: UserCost(name, function, of, in_logs, form, source)
     )
 
 
@@ -143,7 +141,7 @@ def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
     Raises PlanGeneratorError if the cost is unknown; StatisticsError if ``alpha`` is not a weight,
     or the cost takes none.
     """
-    found = given if isinstance(given, CostModel) else COST_MODELS.find(given)
+    found = COST_MODELS.find(given)
     weighed = Throughput(alpha)
     if not weighed.alpha or weighed == found:
         return found

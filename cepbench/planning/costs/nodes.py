@@ -78,12 +78,9 @@ def plan_cost(
 ) -> pd.DataFrame:
     """The cost of each operator of a plan.
 
-    Parameters
-    ----------
-    pattern, statistics, cost, time_selectivity, alpha, last
-        See :func:`~cepbench.planning.planners.generate.plan`. The cost must be of the form ``joins`` or
-        ``sets``.
-    plan : OrderPlan, TreePlan or UnionPlan
+    Parameters and errors are those of :func:`~cepbench.planning.planners.generate.plan`, and
+    PlanError if the plan does not fit the pattern. The cost must be of the form ``joins`` or
+    ``sets``.
 
     Returns
     -------
@@ -99,13 +96,6 @@ def plan_cost(
         several branches is ``DISJ``, of branch -1, which is not part of the cost of any plan. Of a
         tree with :class:`~cepbench.planning.plans.tree.Either` each of these has such a row, and operators
         that branches share have one, of the first branch.
-
-    Raises
-    ------
-    PlanError
-        If the plan does not fit the pattern.
-    StatisticsError, UnsupportedPatternError, PlanGeneratorError
-        As for :func:`~cepbench.planning.planners.generate.plan`.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     given = plan_from(plan)

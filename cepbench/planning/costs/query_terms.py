@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Self
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Variable
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
 
 
 class QueryTerms:
@@ -31,6 +34,16 @@ class QueryTerms:
         # [attr] is measured between neighbours only, and holds between any two.
         self._equal = bool(pattern.equivalences)
         self._place = {name: place for place, name in enumerate(self.names)}
+
+    @classmethod
+    def of_queries(
+        cls, workload: Workload, statistics: Mapping[str, Statistics]
+    ) -> dict[str, list[Self]]:
+        """The branches of each query of a workload."""
+        return {
+            query: [cls(branch, statistics[query]) for branch in pattern.iter_branches()]
+            for query, pattern in workload.patterns.items()
+        }
 
     def size(self, name: str) -> float:
         """Events per window that pass the conditions on a variable alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
@@ -33,13 +33,7 @@ ReuseCost = Calibrated | ECube
 
 #: Name → cost model, of a workload, the statistics of its queries, their plans from scratch, and the
 #: evaluator that computes these.
-REUSE_COSTS: Mapping[
-    str,
-    Callable[[Workload, Mapping[str, Statistics], Mapping[str, AnyPlan], str | None], ReuseCost],
-] = {
-    "calibrated": Calibrated,
-    "e-cube": lambda workload, statistics, plans, _: ECube(workload, statistics, plans),
-}
+REUSE_COSTS: Mapping[str, type[ReuseCost]] = {"calibrated": Calibrated, "e-cube": ECube}
 
 
 def reuse_cost(

@@ -143,10 +143,7 @@ class Calibrated:
     ) -> None:
         self._evaluator = priced_as(evaluator)
         self._plans = plans
-        self._queries = {
-            query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
-            for query, pattern in workload.patterns.items()
-        }
+        self._queries = _Query.of_queries(workload, statistics)
 
     def scratch(self, query: str) -> float:
         """The cost of a query by itself."""

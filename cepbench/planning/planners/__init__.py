@@ -7,7 +7,6 @@ from cepbench.planning.planners import (  # isort: skip
     iterative_improvement as iterative_improvement,
     dp_ld as dp_ld,
     zstream as zstream,
-    zstream_ord as zstream_ord,
     dp_b as dp_b,
     efreq_sets as efreq_sets,
     ikkbz as ikkbz,

@@ -52,7 +52,6 @@ def plan(
 
     Parameters
     ----------
-    pattern : Pattern or str
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
     generator : str or PlanGenerator, optional
@@ -80,11 +79,9 @@ def plan(
 
     Returns
     -------
-    OrderPlan or TreePlan
+    OrderPlan, TreePlan or UnionPlan
         Over the variables that a match binds, with its estimated cost and partial matches, and the
-        gap to a lower bound if there is one.
-    UnionPlan
-        One plan per branch, if there are several.
+        gap to a lower bound if there is one; of several branches a union of one plan each.
 
     Raises
     ------

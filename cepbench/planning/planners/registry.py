@@ -83,7 +83,13 @@ MOST_OF_OTHER_COSTS = {"order": 16, "tree": 14}
 TOLERANCE = 1e-9
 
 #: Name → plan generator, in the order of registration.
-PLAN_GENERATORS: Registry[PlanGenerator] = Registry("plan generator", PlanGeneratorError)
+PLAN_GENERATORS = Registry(
+    PlanGenerator,
+    "plan generator",
+    PlanGeneratorError,
+    example='@plan_generator("MY-IDEA", kind="order")',
+    wanted="a plan generator is a function, not {}",
+)
 
 
 def plan_generator(
@@ -101,12 +107,14 @@ def plan_generator(
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
-    Registering a name again replaces a user-defined generator; built-in ones cannot be replaced.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined generator; built-in ones cannot be replaced.
+
+    Raises PlanGeneratorError if the kind is unknown, the name is that of a built-in generator, or
+    the decorated object is not callable.
 
     Parameters
     ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
     kind : str
         A name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`: what the function returns, for
         ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
@@ -132,19 +140,12 @@ def plan_generator(
         ``"joins"`` needs ``problem.cost.log_joins``; ``"sets"`` needs ``problem.terms``. See
         :mod:`cepbench.planning.costs.model`.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If the kind is unknown, the name is that of a built-in generator, or the decorated object
-        is not callable.
-
     Examples
     --------
     >>> @plan_generator("MY-IDEA", kind="order")
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
-    PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     listed = [costs] if isinstance(costs, str) else costs
@@ -164,7 +165,7 @@ def plan_generator(
         about = first_line if description is None else description
         return PlanGenerator(name=name, function=function, description=about, **declared)
 
-    return PLAN_GENERATORS.decorator(name, "a plan generator", entry)
+    return PLAN_GENERATORS.decorator(name, entry)
 
 
 def default_generator(
@@ -205,7 +206,7 @@ def find_generator(given: str | PlanGenerator) -> PlanGenerator:
 
     Raises PlanGeneratorError if there is none; the message suggests the nearest.
     """
-    return given if isinstance(given, PlanGenerator) else PLAN_GENERATORS.find(given)
+    return PLAN_GENERATORS.find(given)
 
 
 def generators_from(given: Any) -> list[PlanGenerator]:

@@ -136,22 +136,9 @@ def plan_stakes(
 ) -> Stakes:
     """Whether choosing a plan matters for a pattern, estimated without running it.
 
-    The result has ``describe()``, and is a paragraph in notebooks.
-
-    Parameters
-    ----------
-    pattern : Pattern or str
-    statistics : Statistics
-        Rates and selectivities of the pattern's variables.
-    generator : str
-        Plan generator of the best order; by default DP-LD, for more than 12 variables GREEDY.
-    time_selectivity : {"adjacent", "exact"}
-        See :func:`cepbench.planning.planners.generate.plan`.
-
-    Raises
-    ------
-    PlanGeneratorError, PlanningRefusedError, StatisticsError, UnsupportedPatternError
-        As for :func:`cepbench.planning.planners.generate.plan`.
+    The result has ``describe()``, and is a paragraph in notebooks. The generator of the best order
+    is by default DP-LD, for more than 12 variables GREEDY. Other parameters and errors are those of
+    :func:`cepbench.planning.planners.generate.plan`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""ZSTREAM: the best tree over leaves in written order."""
+"""ZSTREAM and ZSTREAM-ORD: the best tree over leaves in written order, and in that of GREEDY."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cepbench.planning.kernels.zstream import cheapest_cuts
 from cepbench.planning.kernels.zstream_operators import cheapest_operators
 from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import UNLIMITED, Budget
+from cepbench.planning.planners.greedy import greedy
 from cepbench.planning.planners.registry import plan_generator
 from cepbench.planning.plans.tree import Tree, leaves
 
@@ -44,6 +45,18 @@ def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     groups to place.
     """
     return shape_over(problem, range(problem.n))
+
+
+@plan_generator(
+    "ZSTREAM-ORD",
+    kind="tree",
+    costs="joins",
+    space="all trees whose leaves stand in the order of GREEDY",
+    source="[kolchinsky2018]_, section 6.1",
+)
+def zstream_ord(problem: CostedProblem, rng: np.random.Generator) -> Any:
+    """ZSTREAM over the leaf order of GREEDY; ties as in these two."""
+    return shape_over(problem, greedy(problem, rng))
 
 
 def shape_over(problem: CostedProblem, order: Sequence[int]) -> Any:

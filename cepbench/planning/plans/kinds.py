@@ -187,7 +187,8 @@ def _shown(found: Any) -> str:
 
 
 #: The kinds of plan, in the order of registration.
-PLAN_KINDS: Registry[PlanKind] = Registry(
+PLAN_KINDS = Registry(
+    PlanKind,
     "kind of plan",
     PlanError,
     (

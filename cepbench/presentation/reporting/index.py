@@ -6,41 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepbench.experiments.studies.study import Study
-from cepbench.presentation.reporting.contents import with_contents
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation, groups
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import Benchmark
-from cepbench.presentation.reporting.shell import render
+from cepbench.presentation.reporting.shell import render, with_contents
 from cepbench.presentation.reporting.story import JudgedClaim
 
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """A study on the first page; what is empty is left out.
-
-    Attributes
-    ----------
-    pages : sequence of Page
-        Those of its notebooks that were run, in its order.
-    lines : sequence of (str, str)
-        What holds where: a regime, or empty for all of them, and sentences about it.
-    findings : sequence of (str, str, str)
-        A sentence that a notebook recorded, with the link of its page and the page's name.
-    verdicts : mapping of str to int
-        Verdict -> how many claims of the ledger have it.
-    claims : mapping of str to sequence of JudgedClaim
-        Figure of the paper -> its claims.
-    ledger_link : str
-        The page of its ledger.
-    """
+    """A study on the first page; what is empty is left out."""
 
     study: Study
+    #: Those of its notebooks that were run, in its order.
     pages: Sequence[Page] = ()
+    #: What holds where: a regime, or empty for all of them, and sentences about it.
     lines: Sequence[tuple[str, str]] = ()
     headlines: Sequence[JudgedClaim] = ()
+    #: A sentence that a notebook recorded, with the link of its page and the page's name.
     findings: Sequence[tuple[str, str, str]] = ()
+    #: Verdict → how many claims of the ledger have it.
     verdicts: Mapping[str, int] = field(default_factory=dict)
+    #: Figure of the paper → its claims.
     claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
     ledger_link: str = ""
 

@@ -54,13 +54,7 @@ class _Kernel(AsyncKernelManager):
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
-    """Parameter -> default value in the notebook's ``parameters`` cell, as Python text.
-
-    Raises
-    ------
-    ReportError
-        If there is no such notebook.
-    """
+    """Parameter → default value in a notebook's ``parameters`` cell, as Python text; ReportError without it."""
     path = Path(notebook)
     if not path.is_file():
         raise ReportError(f"there is no notebook {path}; run this at the root of the project")
@@ -88,32 +82,16 @@ def run_notebook(
     metadata: Mapping[str, Any] | None = None,
     strict: bool = False,
 ) -> nbformat.NotebookNode:
-    """Run a notebook in a new kernel, in its folder.
+    """Run a notebook, which stays as it is, in a new kernel, in its folder.
 
-    Parameters
-    ----------
-    notebook : path
-        Stays as it is.
-    executed : path
-        Where the notebook with its outputs is written, also when a cell fails. If none does, the
-        machine and the versions of packages are in its metadata, under ``cepbench``.
-    parameters : mapping of str to value
-        Replace the defaults of the notebook's ``parameters`` cell.
-    metadata : mapping, optional
-        Metadata of the executed notebook that are otherwise, such as its title.
-    strict : bool
-        A warning that a cell prints is an error.
+    The notebook with its outputs is written to ``executed``, also when a cell fails; if none does,
+    the machine and the versions of packages are in its metadata, under ``cepbench``, beside the
+    metadata given, such as its title. Parameters replace the defaults of its ``parameters`` cell.
+    Where ``strict``, a warning that a cell prints is an error.
 
-    Returns
-    -------
-    NotebookNode
-
-    Raises
-    ------
-    ReportError
-        If the notebook is missing or has no parameter of a given name, a value is invalid, see
-        :func:`cepbench.presentation.reporting.parameters.checked_parameters`, or a cell fails, or warns where that
-        is an error.
+    Raises ReportError if the notebook is missing or has no parameter of a given name, a value is
+    invalid, see :func:`cepbench.presentation.reporting.parameters.checked_parameters`, or a cell
+    fails.
     """
     path, target = Path(notebook), Path(executed)
     known = parameters_of(path)

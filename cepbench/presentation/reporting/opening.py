@@ -20,33 +20,17 @@ _NO_LITERAL = object()
 
 
 def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
-    """Set up a notebook: check parameters, load plug-ins, and make the folder for its results.
+    """Set up a notebook: check parameters, load plug-ins, and make the folder for its results, if need be.
 
-    Parameters are what the cells above assign, papermill's among them. The notebook has them as they
-    were checked: ``changes`` is a table, also if papermill was given its text. Charts are drawn
-    without a network.
+    Parameters are what the cells above assign, papermill's among them. The notebook has them as
+    they were checked: ``changes`` is a table, also if papermill was given its text. Plug-ins are
+    Python files with plan generators or evaluators, see
+    :func:`cepbench.experiments.plugins.load_plugins`. Charts are drawn without a network.
 
-    Parameters
-    ----------
-    output : path
-        The folder; made if it is not there.
-    plugin : path or sequence of paths
-        Python files with plan generators or evaluators, see
-        :func:`cepbench.experiments.plugins.load_plugins`.
-
-    Returns
-    -------
-    Path
-        Of the folder.
-
-    Raises
-    ------
-    ReportError
-        If a parameter is invalid, see :func:`cepbench.presentation.reporting.parameters.checked_parameters`, the
-        folder cannot be made, or papermill sets a parameter that the notebook does not declare:
-        papermill by itself warns and runs on, with the default.
-    PlanGeneratorError
-        If a file fails or registers nothing.
+    Raises ReportError if a parameter is invalid, see
+    :func:`cepbench.presentation.reporting.parameters.checked_parameters`, the folder cannot be
+    made, or papermill sets a parameter that the notebook does not declare: papermill by itself
+    warns and runs on, with the default; PlanGeneratorError if a file fails or registers nothing.
     """
     _check_kernel()
     given = checked_parameters({"output": output, "plugin": plugin})

@@ -14,15 +14,15 @@ from typing import Any
 
 from markupsafe import Markup
 from nbconvert import HTMLExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
-from cepbench.presentation.reporting.contents import with_contents
 from cepbench.presentation.reporting.downloads import Downloads, Thumbnail
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
-from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of
+from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
 from cepbench.presentation.reporting.titles import in_words
 
 #: Folder of the pictures that a page shows, within that of the notebook's results.
@@ -30,42 +30,30 @@ PICTURES = "pictures"
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
+_STREAMS = CoalesceStreamsPreprocessor()
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the site.
+    """A page of the site."""
 
-    Attributes
-    ----------
-    stem : str
-        Of its notebook; ``<key>/<name>`` for a study's.
-    title, summary : str
-        As in the notebook's metadata.
-    group : str
-        A key of :func:`cepbench.presentation.reporting.navigation.groups`.
-    seconds : float
-        Running time.
-    started : datetime or None
-        Start of the run, if the notebook records it.
-    parameters, machine, versions : mapping
-        Of this run; empty if they were not recorded.
-    anchors : mapping of str to str
-        Stem of a picture -> where on the page it is, as ``#id``.
-    """
-
+    #: Of its notebook; ``<key>/<name>`` for a study's.
     stem: str
     title: str
     summary: str = ""
+    #: A key of :func:`cepbench.presentation.reporting.navigation.groups`.
     group: str = START
     seconds: float = 0.0
     started: datetime | None = None
+    #: Of this run, as machine and versions; empty if they were not recorded.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     thumbnails: Sequence[Thumbnail] = ()
     downloads: Downloads = field(default_factory=Downloads)
+    #: Stem of a picture → where on the page it is, as ``#id``.
     anchors: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -133,28 +121,18 @@ def _exporter() -> HTMLExporter:
 
 @dataclass(slots=True)
 class Body:
-    """The cells of a notebook as HTML, and the files that it shows.
+    """The cells of a notebook as HTML, and the files that it shows."""
 
-    Attributes
-    ----------
-    folder : str
-        Of its results, relative to the site: the stem of its page.
-    pictures : dict of str to bytes
-        Path relative to the site -> content.
-    anchors : dict of str to str
-        As in :class:`Page`.
-    findings : list of str
-        Sentences for the front page that the notebook recorded.
-    figures : list of str
-        Stems of the figures that it saved.
-    """
-
+    #: Of its results, relative to the site: the stem of its page.
     folder: str
     html: str = ""
     charts: int = 0
+    #: Path relative to the site → content.
     pictures: dict[str, bytes] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
+    #: Sentences for the front page that the notebook recorded.
     findings: list[str] = field(default_factory=list)
+    #: Stems of the figures that it saved.
     figures: list[str] = field(default_factory=list)
     #: Charts since the last text that have no figure for print yet: what their template is given, and
     #: the output that it makes.
@@ -167,7 +145,9 @@ class Body:
             return
         saved: list[str] = []  # by this cell, and not shown yet
         outputs = []
-        for output in _joined(cell.get("outputs", [])):
+        # As a terminal shows a progress bar, which is written in many pieces with carriage returns.
+        _STREAMS.preprocess_cell(cell, {}, 0)
+        for output in cell.get("outputs", []):
             data = output.get("data", {})
             if RECORD_MIME in data:
                 record = data[RECORD_MIME]
@@ -178,7 +158,7 @@ class Body:
                     self.figures = list(dict.fromkeys([*self.figures, record["figure"]]))
                 continue
             if output.output_type == "stream":
-                output.text = _as_in_terminal(output.text)
+                output.text = _COLOURS.sub("", output.text)
                 if not output.text.strip():
                     continue
             elif VEGALITE_MIME in data:
@@ -235,21 +215,3 @@ def _title_of(specification: Mapping[str, Any]) -> str:
         return " ".join(title)
     parts = [title.get(part, "") for part in ("text", "subtitle")]
     return ". ".join(" ".join(part) if isinstance(part, list) else part for part in parts if part)
-
-
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Pieces of one text joined: a progress bar is written in many."""
-    joined: list[NotebookNode] = []
-    for output in outputs:
-        stream = output.get("name") if output.output_type == "stream" else None
-        if stream and joined and joined[-1].get("name") == stream:
-            joined[-1].text += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
-def _as_in_terminal(text: str) -> str:
-    """Text as a terminal shows it after carriage returns, which progress bars print."""
-    lines = _COLOURS.sub("", text).split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -29,20 +29,11 @@ def checked_parameters(
 ) -> dict[str, Any]:
     """Parameters of a notebook, checked and converted.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        The parameters' values.
-    defaults : mapping of str to object
-        Those of the notebook, where they are known. A parameter that no notebook of the report has, or
-        whose default is of another type there, has a value of its default's type.
-    where : str
-        The name of the notebook, for messages; nothing in its own kernel.
+    Defaults are those of the notebook, where they are known. A parameter that no notebook of the
+    report has, or whose default is of another type there, has a value of its default's type. The
+    name of the notebook, ``where``, is for messages; nothing in its own kernel.
 
-    Raises
-    ------
-    ReportError
-        With the parameter, what it may be, and the nearest.
+    Raises ReportError with the parameter, what it may be, and the nearest.
     """
     prefix = f"{where}: " if where else ""
     found = {}

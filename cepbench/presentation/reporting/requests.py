@@ -26,25 +26,16 @@ _TAKEN = ("index", "benchmarks", "docs", "assets", "data")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A notebook to run and publish.
-
-    Attributes
-    ----------
-    path : Path
-    stem : str
-        Of its page and its folder of results; ``<key>/<name>`` for a study's.
-    parameters : mapping of str to object
-        For this notebook alone; they win over those for all.
-    metadata : mapping of str to object
-        ``title`` and ``summary`` of the page, where the notebook's own do not fit.
-    after : sequence of str
-        Stems of those whose results it reads.
-    """
+    """A notebook to run and publish."""
 
     path: Path
+    #: Of its page and its folder of results; ``<key>/<name>`` for a study's.
     stem: str
+    #: For this notebook alone; they win over those for all.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: ``title`` and ``summary`` of the page, where the notebook's own do not fit.
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    #: Stems of those whose results it reads.
     after: Sequence[str] = ()
 
 
@@ -66,22 +57,13 @@ def study_of(stem: str) -> Study | None:
 def requests_for(
     wanted: Sequence[str], folder: str | Path = "notebooks", *, studies: Sequence[str] = ()
 ) -> list[Request]:
-    """Requests for the named notebooks, each once, those of the report in its order.
+    """Requests for notebooks, each once, those of the report in its order.
 
-    Parameters
-    ----------
-    wanted : sequence of str
-        Paths of notebooks, or names of those in ``folder``, a study's with or without its key.
-    folder : path
-    studies : sequence of str
-        Citation keys, for all notebooks of these studies. Without them, and nothing wanted: all
-        of the report.
+    Notebooks are paths, or names of those in a folder, a study's with or without its key; studies
+    are citation keys, for all their notebooks. Without both: all of the report.
 
-    Raises
-    ------
-    ReportError
-        If there is no such notebook or study, several studies have one of that name, two have one
-        name, or one has a name that the site needs.
+    Raises ReportError if there is no such notebook or study, several studies have one of that name,
+    two have one name, or one has a name that the site needs.
     """
     source = Path(folder)
     if not wanted and not studies:
@@ -176,14 +158,12 @@ def settings_of(
 ) -> dict[str, Any]:
     """The parameters of a notebook that the report sets; the others keep their defaults, ``known``.
 
-    ``report`` and ``data`` are the folders of the report, for a notebook of a study its folder in it, and
-    of generated streams; the others are those of :func:`~cepbench.presentation.reporting.site.build_report`.
+    ``report`` and ``data`` are the folders of the report, for a notebook of a study its folder in
+    it, and of generated streams; the others are those of
+    :func:`~cepbench.presentation.reporting.site.build_report`.
 
-    Raises
-    ------
-    ReportError
-        If there are plug-ins, and the notebook is not one of the report and has no parameter for
-        them.
+    Raises ReportError if there are plug-ins, and the notebook is not one of the report and has no
+    parameter for them.
     """
     here = request.path.parent
     own_folder = report / request.stem

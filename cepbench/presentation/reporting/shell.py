@@ -6,6 +6,7 @@ They load from a disk as well as from a server, since the policy allows both and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from pygments.formatters import HtmlFormatter
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -31,6 +33,13 @@ CONTENT_POLICY = (
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data: blob:; font-src data:"
 )
 
+#: A page with fewer headings than this has no contents.
+_FEWEST_HEADINGS = 4
+
+#: Level, id and inside of a heading; nbconvert puts a sign that links to it behind its text.
+_HEADING = re.compile(r"""<(h[23])\b[^>]*\sid=(["'])(.+?)\2[^>]*>(.*?)</\1>""", re.DOTALL)
+_SIGN = re.compile(r"""<a\b[^>]*\sclass=["']anchor-link["'].*?</a>""", re.DOTALL)
+
 
 def write_assets(folder: Path) -> None:
     """Write the scripts and styles that all pages load into ``folder / ASSETS``."""
@@ -46,18 +55,32 @@ def write_assets(folder: Path) -> None:
 
 
 def render(template: str, **variables: Any) -> str:
-    """A template filled in; every text in it is escaped.
+    """A template below :data:`TEMPLATES` filled in; every text in it is escaped.
 
-    Parameters
-    ----------
-    template : str
-        File name below :data:`TEMPLATES`.
-    **variables
-        Of a whole page ``here``, its path relative to the site; links to all that is elsewhere
-        begin with ``root``, which is found from it.
+    A whole page has the variable ``here``, its path relative to the site; links to all that is
+    elsewhere begin with ``root``, which is found from it.
     """
     root = root_of(variables.get("here", ""))
     return _environment().get_template(template).render(**_SHARED, root=root, **variables)
+
+
+def with_contents(page: str) -> str:
+    """A page with a box of links to its headings behind its first one; unchanged if it is short.
+
+    Headings of the second and third level within ``main`` count that have an id.
+    """
+    title, end, rest = page.partition("</h1>")
+    headings = _HEADING.findall(page[page.find("<main") :])
+    if len(headings) < _FEWEST_HEADINGS or not end:
+        return page
+    chapters: list[dict[str, Any]] = []
+    for level, _, anchor, inside in headings:
+        heading = {"anchor": Markup(anchor), "text": Markup(_SIGN.sub("", inside)).striptags()}
+        if level == "h2" or not chapters:
+            chapters.append({**heading, "parts": []})
+        else:
+            chapters[-1]["parts"].append(heading)
+    return f"{title}{end}{render('contents.html.j2', chapters=chapters)}{rest}"
 
 
 def root_of(path: str) -> str:

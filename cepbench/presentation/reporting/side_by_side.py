@@ -50,23 +50,12 @@ def run_side_by_side(
 ) -> None:
     """Run notebooks, each as soon as a core is free and the notebooks that it reads have ended.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        Started in this order, those that run alone last.
-    run : callable
-        Runs the notebook of a stem, in a thread, and returns its duration in seconds.
-    on_progress : callable
-        Called in this thread with the stem of a notebook and its state, when it begins and ends.
-    cores : int, optional
-        Number of notebooks that run at the same time; by default this machine's cores.
+    They are started in the order given, those that run alone last; ``run`` takes a stem, in a
+    thread, and returns the seconds. Progress is reported in this thread, with the stem of a
+    notebook and its state, when it begins and ends.
 
-    Raises
-    ------
-    ReportError
-        If notebooks wait for one another.
-    Exception
-        The first that ``run`` raises, after the running notebooks have ended; no others begin.
+    Raises ReportError if notebooks wait for one another, and the first error of ``run``, after the
+    running notebooks have ended; no others begin.
     """
     pending = sorted(tasks, key=lambda task: USES.index(task.uses))
     running: dict[Future[float], Task] = {}

@@ -77,18 +77,19 @@ def build_report(
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
 
+    Raises ReportError if the profile, a study or a parameter is unknown, a notebook is missing or
+    has the name of another page, a cell fails, or warns where that is an error, or another process
+    writes the report; ExperimentError if a sweep that a notebook reads cannot be measured;
+    PlanGeneratorError if a file of plug-ins is missing, fails or registers nothing.
+
     Parameters
     ----------
     folder : path
         Gets the site, and a folder of results a notebook.
     profile : str
-        ``quick`` takes minutes and ``full`` hours; a parameter of the notebooks.
-    seed : int
-        A parameter of the notebooks.
-    notebooks : path
-        Folder of the notebooks.
+        ``quick`` takes minutes and ``full`` hours; with the seed a parameter of the notebooks.
     only : sequence of str or Request
-        Names of notebooks in that folder, or paths of any; all of the report by default.
+        Names of notebooks in the folder ``notebooks``, or paths of any; all of the report by default.
     studies : sequence of str
         Citation keys: the notebooks of these studies, beside those in ``only``.
     parameters : mapping, optional
@@ -101,22 +102,6 @@ def build_report(
         A warning that a cell prints is an error.
     on_progress : callable
         Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
-
-    Returns
-    -------
-    Path
-        Of the first page.
-
-    Raises
-    ------
-    ReportError
-        If the profile, a study or a parameter is unknown, a notebook is missing or has the name
-        of another page, a cell fails, or warns where that is an error, or another process writes
-        the report.
-    ExperimentError
-        If a sweep that a notebook reads cannot be measured.
-    PlanGeneratorError
-        If a file of plug-ins is missing, fails or registers nothing.
     """
     target = Path(folder)
     wanted = [each for each in only if isinstance(each, Request)]
@@ -213,26 +198,14 @@ def _measure(
 def publish_report(
     folder: str | Path, *, on_progress: Callable[[str, str], object] = print
 ) -> Path:
-    """Make the site of notebooks that were run before; nothing is run.
+    """Make the site of notebooks that were run before, and return its first page; nothing is run.
 
-    Parameters
-    ----------
-    folder : path
-        Of a report. Every ``<stem>/<stem>.ipynb`` in it becomes ``<stem>.html``, with tables as
-        CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its
-        key. ``index.html`` is the first page, and ``assets`` holds what the pages share.
-    on_progress : callable
-        Called with the stem of each notebook that is left out, and why.
+    Every ``<stem>/<stem>.ipynb`` in the folder of a report becomes ``<stem>.html``, with tables as
+    CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its key.
+    ``index.html`` is the first page, and ``assets`` holds what the pages share. Progress is
+    reported with the stem of each notebook that is left out, and why.
 
-    Returns
-    -------
-    Path
-        Of the first page.
-
-    Raises
-    ------
-    ReportError
-        If there is no executed notebook, or another process writes the report.
+    Raises ReportError if there is no executed notebook, or another process writes the report.
     """
     target = Path(folder)
     if not target.is_dir():

@@ -36,21 +36,12 @@ _COUNTED = ["pattern", "generator", "status", "seconds", "events"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A claim measured in one setting.
+    """A claim measured in one setting."""
 
-    Attributes
-    ----------
-    place : str
-        Regime, engine and predicates, and the basis where a claim is tested on several; empty
-        where there is one of each.
-    measured : str
-        Value, or the claim's headline with it; a dash if nothing was measured.
-    interval : str
-        Empty if there is none.
-    verdict : str
-    """
-
+    #: Regime, engine and predicates, and the basis where a claim is tested on several; empty where there
+    #: is one of each.
     place: str
+    #: Value, or the claim's headline with it; a dash if nothing was measured.
     measured: str
     interval: str
     verdict: str

@@ -114,30 +114,18 @@ def ledger(
     seed: int = 0,
     quoted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Every claim of a study, measured and judged in every setting.
+    """Every claim of a study, by its citation key, measured and judged in every setting.
 
-    Parameters
-    ----------
-    study : str
-        Citation key.
-    tables : mapping of str to DataFrame
-        Notebook → its results; a claim about a notebook that is not there is not testable. Only
-        rows of the study's generators count: the claims are about those.
-    seed : int
-        Of the bootstrap.
-    quoted : DataFrame, optional
-        The :func:`numbers` of these tables, where they are already known.
+    Results are by notebook; a claim about a notebook that is not there is not testable. Only rows
+    of the study's generators count: the claims are about those. The :func:`numbers` of these tables
+    are ``quoted``, where they are already known.
 
-    Returns
-    -------
-    DataFrame
-        One row a claim, setting and test, claims in the order of the ledger: ``paper`` (its citation
-        key), ``id``, ``figure``, ``section``, ``statement``, ``overall`` (verdict on the claim),
-        ``why`` (it is not "holds", in a few words), ``title`` and ``reason`` (in full, where one is
-        known); ``regime``, ``engine``, ``predicates`` (empty where results do not vary them),
-        ``basis``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval),
-        ``patterns``, ``left_out``, ``bounds``, ``verdict``, ``lack`` and ``detail`` (why it is not
-        testable).
+    One row a claim, setting and test, claims in the order of the ledger: ``paper`` (its citation
+    key), ``id``, ``figure``, ``section``, ``statement``, ``overall`` (verdict on the claim),
+    ``why`` (it is not "holds", in a few words), ``title`` and ``reason`` (in full, where one is
+    known); ``regime``, ``engine``, ``predicates`` (empty where results do not vary them),
+    ``basis``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval), ``patterns``,
+    ``left_out``, ``bounds``, ``verdict``, ``lack`` and ``detail`` (why it is not testable).
     """
     its = find_study(study)
     file = ledger_file(its)
@@ -169,11 +157,8 @@ def ledger(
 def numbers(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
     """Numbers that sentences of a ledger quote and no claim is about; parameters are those of :func:`ledger`.
 
-    Returns
-    -------
-    DataFrame
-        One row a number and setting: ``id``, ``regime``, ``engine``, ``predicates``, ``basis``,
-        ``value``, ``low``, ``high``, ``patterns``, ``left_out``, ``bounds``, ``lack``.
+    One row a number and setting: ``id``, ``regime``, ``engine``, ``predicates``, ``basis``,
+    ``value``, ``low``, ``high``, ``patterns``, ``left_out``, ``bounds``, ``lack``.
     """
     settings = _settings(study, tables)
     rows = [

@@ -162,7 +162,7 @@ def test_studies_are_named_by_citation_key() -> None:
     assert studies_of([]) == list(STUDIES.values())
     with pytest.raises(
         ReportError,
-        match=r"no study 'kolchinsky18'; studies are .*; did you mean 'kolchinsky2018'\?$",
+        match=r"no study 'kolchinsky18'; there are .*; did you mean 'kolchinsky2018'\?$",
     ):
         studies_of(["kolchinsky18"])
     for study in STUDIES.values():

@@ -24,11 +24,11 @@ from cepbench.presentation.commands.app import app
 from cepbench.presentation.figures.matplotlib_panels import save_figure
 from cepbench.presentation.figures.recording import RECORD_MIME
 from cepbench.presentation.reporting.claims import claims
-from cepbench.presentation.reporting.contents import with_contents
 from cepbench.presentation.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.presentation.reporting.ledger import ledger_for_readers
 from cepbench.presentation.reporting.navigation import Navigation, group_of, groups
 from cepbench.presentation.reporting.requests import report_stems, requests_for
+from cepbench.presentation.reporting.shell import with_contents
 from cepbench.presentation.reporting.side_by_side import USES
 from cepbench.presentation.reporting.site import publish_report
 from cepbench.presentation.reporting.titles import summary_of, title_of, with_words
@@ -301,7 +301,7 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
     (ledger,) = requests_for(["liu2011/ledger"], here)
     assert (ledger.stem, ledger.path) == ("liu2011/ledger", here / "ledger.ipynb")
     with pytest.raises(
-        ReportError, match=r"no study 'kolchinski2018'; studies are .*; did you mean 'kolchinsky"
+        ReportError, match=r"no study 'kolchinski2018'; there are .*; did you mean 'kolchinsky"
     ):
         requests_for([], here, studies=["kolchinski2018"])
     for wanted, message in (

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import in_settings, number
+from cepbench.experiments.studies.runs import factors, in_settings, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -29,25 +29,22 @@ SYMBOLS = 2
 def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results with the query of each run, its engine, and what the paper's tables print.
 
-    Returns
-    -------
-    DataFrame
-        The same rows with ``query`` (``p1s3``), ``engine`` (:data:`ENGINES`), ``window_size`` (W,
-        events of a symbol), the columns of :class:`cepbench.engines.runs.result.RunCounts`, and
+    The same rows with ``query`` (``p1s3``), ``engine`` (:data:`ENGINES`), ``window_size`` (W,
+    events of a symbol), the columns of :class:`cepbench.engines.runs.result.RunCounts`, and
 
-        - ``match_length``: events of a match, averaged;
-        - ``simultaneous_runs``: runs that are there at a time step, averaged. An event is read by
-          those of its symbol only, one of :data:`SYMBOLS` that are equally frequent. The paper does
-          not say whether Table 2 counts both symbols' runs; these have its values;
-        - ``merged_percent``: of the runs that are there at a time step where none are merged, the
-          share that needs no run of its own where they are; of the merging engine, and missing
-          without the basic one beside it. Table 3 does not define its percentage; this one has its
-          values;
-        - ``matching``, ``matching_and_construction``: seconds of the moves of runs with the updates
-          of the buffer, and of these with the construction of matches;
-        - ``matching_percent``, ``construction_percent``: their shares in both;
-        - ``reprocessed_per_event``: how often an event is read again;
-        - ``plan_log_cost``: no run has a plan; the logarithm of its output complexity.
+    - ``match_length``: events of a match, averaged;
+    - ``simultaneous_runs``: runs that are there at a time step, averaged. An event is read by
+      those of its symbol only, one of :data:`SYMBOLS` that are equally frequent. The paper does
+      not say whether Table 2 counts both symbols' runs; these have its values;
+    - ``merged_percent``: of the runs that are there at a time step where none are merged, the
+      share that needs no run of its own where they are; of the merging engine, and missing
+      without the basic one beside it. Table 3 does not define its percentage; this one has its
+      values;
+    - ``matching``, ``matching_and_construction``: seconds of the moves of runs with the updates
+      of the buffer, and of these with the construction of matches;
+    - ``matching_percent``, ``construction_percent``: their shares in both;
+    - ``reprocessed_per_event``: how often an event is read again;
+    - ``plan_log_cost``: no run has a plan; the logarithm of its output complexity.
     """
     counted = [json.loads(text) if isinstance(text, str) else {} for text in results["details"]]
     runs = pd.concat(
@@ -86,21 +83,10 @@ def _units(pattern: str) -> int:
 
 
 def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: str) -> pd.DataFrame:
-    """By what factor one engine is faster than another, in each run.
+    """By what factor one of :data:`ENGINES` is faster than another, in each of the runs of :func:`runs_of`.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`runs_of` returns it.
-    setting, series : str
-        See :func:`cepbench.experiments.studies.runs.figure_runs`.
-    over, under : str
-        Two values of :data:`ENGINES`.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.summary_of` takes it, with the metric ``gain``.
+    The column ``gain``, with setting and series as
+    :func:`cepbench.experiments.studies.runs.figure_runs` has them.
     """
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
@@ -121,25 +107,12 @@ _TIMES = {
 def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
     """By what factors one series is faster than another: medians over runs.
 
-    Parameters
-    ----------
-    over, under : str
-        Two series.
-
-    Returns
-    -------
-    DataFrame
-        Settings in columns; rows ``all``, ``matching and construction``, ``matching``: with all that
-        a run takes, without the reading of events and the tests of each by itself, and without the
-        construction of matches, too.
+    Settings in columns; rows ``all``, ``matching and construction``, ``matching``: with all that a
+    run takes, without the reading of events and the tests of each by itself, and without the
+    construction of matches, too.
     """
-    ahead, behind = (
-        runs[runs["generator"] == name]
-        .groupby("pattern_set", sort=False)[[*_TIMES.values()]]
-        .median()
-        for name in (over, under)
-    )
-    return (behind / ahead).dropna().rename_axis(None).set_axis([*_TIMES], axis="columns").T
+    rows = [factors(runs, metric, under, over) for metric in _TIMES.values()]
+    return pd.concat(rows).dropna(axis="columns").set_axis([*_TIMES])
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:
@@ -157,13 +130,7 @@ def compared(runs: pd.DataFrame, over: str, under: str) -> str:
 
 
 def beside_the_prototype(runs: pd.DataFrame) -> str:
-    """Throughput of the slowest and of the fastest setting beside that of the paper's prototype.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, of one series.
-    """
+    """Throughput of the slowest and the fastest setting of one series beside that of the paper's prototype."""
     speed = runs.groupby("pattern_set", sort=False)["events_per_second"].median().sort_values()
     return (
         f"The slowest query, {speed.index[0]}, has a throughput of {speed.iloc[0]:,.0f} events per "

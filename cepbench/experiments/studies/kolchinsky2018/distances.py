@@ -21,6 +21,7 @@ from cepbench.experiments.analysis.averages import (
     averages,
 )
 from cepbench.experiments.analysis.common_patterns import common_rows, only_finite
+from cepbench.experiments.analysis.summary import in_order_of
 from cepbench.experiments.studies.kolchinsky2018.planning import (
     PlanningCase,
     case_of,
@@ -53,33 +54,24 @@ def extended_patterns(
     patterns: int = 10,
     seed: int = 0,
 ) -> list[PlanningCase]:
-    """Patterns of any size from any number of identifiers, with statistics.
+    """Patterns of any size, at least 2, from any number of identifiers, with statistics.
 
-    ``sequence``: those of :func:`cepbench.experiments.studies.kolchinsky2018.planning.large_patterns`, and, for
-    more events than identifiers, with several variables of one identifier: each identifier is taken
-    once before any is taken again.
+    ``sequence``: those of
+    :func:`cepbench.experiments.studies.kolchinsky2018.planning.large_patterns`, and, for more
+    events than identifiers, with several variables of one identifier: each identifier is taken once
+    before any is taken again.
 
     ``acyclic``: conjunctions of ``size - 1`` predicates, each between a new variable and one of
     those before it, drawn at random. Their predicate graph is a tree, the class for which
     generators such as IKKBZ exist; a sequence has the order of its neighbours in time beside its
     predicates, so its graph has cycles.
 
-    Parameters
-    ----------
-    cardinalities : mapping of str to float
-        Expected events of each identifier per window, as measured.
-    selectivities : sequence of float
-        As measured, see :func:`cepbench.experiments.studies.kolchinsky2018.planning.measured_statistics`.
-    shape : {"sequence", "acyclic"}
-    sizes : sequence of int
-        At least 2 each.
-    patterns : int
-        Patterns of each size.
+    Cardinalities are the expected events of each identifier per window and selectivities those to
+    draw from, see :func:`cepbench.experiments.studies.kolchinsky2018.planning.measured_statistics`;
+    there are so many patterns of each size.
 
-    Raises
-    ------
-    ExperimentError
-        If there is no such shape, no selectivity or identifier, or a number is too small.
+    Raises ExperimentError if there is no such shape, no selectivity or identifier, or a number is
+    too small.
     """
     if shape not in _CONDITIONS:
         raise ExperimentError(f"unknown shape {shape!r}; there are {', '.join(_CONDITIONS)}")
@@ -96,26 +88,16 @@ def extended_patterns(
         if shape == "sequence" and size <= len(cardinalities):
             cases += large_patterns(cardinalities, pool, sizes=[size], patterns=patterns, seed=seed)
             continue
-        for number in range(patterns):
-            rng = rng_for(seed, shape, size, number)
-            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed))
+        cases += [_drawn(cardinalities, pool, shape, size, k, seed) for k in range(patterns)]
     return cases
 
 
 def with_distances(costs: pd.DataFrame) -> pd.DataFrame:
-    """Costs of plans relative to the least cost of their kind.
+    """Costs of plans, of ``plan_costs``, relative to the least cost of their kind.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
-
-    Returns
-    -------
-    DataFrame
-        With the columns ``log_distance``, ln of the cost over the least cost, ``distance`` and
-        ``is_optimal``, all missing where the least cost is not known: where :data:`OPTIMAL` was
-        not asked or has no plan.
+    With the columns ``log_distance``, ln of the cost over the least cost, ``distance`` and
+    ``is_optimal``, all missing where the least cost is not known: where :data:`OPTIMAL` was not
+    asked or has no plan.
     """
     ended_well = (costs["status"] == OK).to_numpy(bool)
     exact = costs["generator"].to_numpy() == costs["plan_kind"].map(OPTIMAL).to_numpy()
@@ -135,19 +117,10 @@ def with_distances(costs: pd.DataFrame) -> pd.DataFrame:
 def distance_summary(
     costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
-    """Averages over the patterns of each size, in the shape that charts take.
+    """Averages of :func:`with_distances` over the patterns of each size, in the shape that charts take.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`with_distances` returns it.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``pattern_set``,
-        ``size``, ``generator`` and ``plan_kind``: ``normalized`` (geometric mean), ``search_seconds``
-        (median) and ``distance`` (geometric mean, worst case).
+    By ``pattern_set``, ``size``, ``generator`` and ``plan_kind``: ``normalized`` (geometric mean),
+    ``search_seconds`` (median) and ``distance`` (geometric mean, worst case).
     """
     parts = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
     groups = (({"pattern_set": name, "size": size}, part) for (name, size), part in parts)
@@ -156,25 +129,17 @@ def distance_summary(
 
 
 def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
-    """A row a generator over all sizes of which the optimum is known.
+    """A row a generator of :func:`with_distances` over all sizes of which the optimum is known.
 
     Distances of one kind of plan are over the same patterns for all generators; see
     :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`with_distances` returns it.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``pattern_set``, ``plan_kind``, ``generator``, ``geometric_mean`` and ``worst_case``
-        of the distance, ``optimal`` (share of plans of least cost), ``patterns`` (that these three
-        are taken over; 0 for a generator that lacks more than half, which has none of the three),
-        ``plans_made`` (patterns with a plan whose least cost is known), ``least_known`` (patterns
-        whose least cost is known) and ``largest`` (size of the largest pattern with a plan, least
-        cost known or not). Generators of one kind are in the order of the geometric mean.
+    Columns ``pattern_set``, ``plan_kind``, ``generator``, ``geometric_mean`` and ``worst_case`` of
+    the distance, ``optimal`` (share of plans of least cost), ``patterns`` (that these three are
+    taken over; 0 for a generator that lacks more than half, which has none of the three),
+    ``plans_made`` (patterns with a plan whose least cost is known), ``least_known`` (patterns whose
+    least cost is known) and ``largest`` (size of the largest pattern with a plan, least cost known
+    or not). Generators of one kind are in the order of the geometric mean.
     """
     rows = []
     kinds = only_finite(costs, ["log_distance"]).groupby(["pattern_set", "plan_kind"], sort=False)
@@ -199,11 +164,8 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
                     "largest": int(made["size"].max()) if len(made) else pd.NA,
                 }
             )
-    table = pd.DataFrame(rows).sort_values(
-        ["pattern_set", "plan_kind", "geometric_mean"],
-        key=lambda column: column if column.name != "pattern_set" else _ranks(column),
-        kind="stable",
-    )
+    table = pd.DataFrame(rows).sort_values(["plan_kind", "geometric_mean"], kind="stable")
+    table = in_order_of(costs["pattern_set"].unique(), table, "pattern_set")
     return table.astype({"largest": "Int64"}).reset_index(drop=True)
 
 
@@ -221,9 +183,9 @@ def _drawn(
     shape: str,
     size: int,
     number: int,
-    rng: np.random.Generator,
     seed: int,
 ) -> PlanningCase:
+    rng = rng_for(seed, shape, size, number)
     types = _spread(sorted(cardinalities), size, rng)
     names = [f"v{k + 1}" for k in range(size)]
     items = ", ".join(
@@ -271,8 +233,3 @@ _CONDITIONS: dict[str, Callable[[int, np.random.Generator], list[tuple[int, int]
     "sequence": _random_pairs,
     "acyclic": _random_tree,
 }
-
-
-def _ranks(column: pd.Series) -> pd.Series:
-    """Place of each value among those that came before it."""
-    return pd.Series(pd.factorize(column)[0], index=column.index)

@@ -33,35 +33,19 @@ _POINT_METRICS = [
 def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> pd.DataFrame:
     """Expected cost and measured performance of plans by various generators.
 
-    Takes plans from the runs of a sweep, evenly over pattern sets and sizes and at random within;
-    a plan that several generators found for a pattern counts once, under one of their names.
+    Takes plans from the runs of a sweep, of each kind for each evaluator in each regime as many as
+    asked for or as there are, evenly over pattern sets and sizes and at random within; a plan that
+    several generators found for a pattern counts once, under one of their names. Runs under other
+    strategies than any-match, and of plans that weigh latency, are left out.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it; runs under other strategies
-        than any-match, and of plans that weigh latency, are left out.
-    plans : int
-        Number of plans of each kind for each evaluator in each regime; fewer if there are fewer.
-    seed : int
-        Of the choice.
+    One row a plan: ``regime``, ``pattern_set``, ``size``, ``pattern_id``, ``generator``,
+    ``plan_kind``, ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
+    ``events_per_second``, ``seconds``, ``peak_bytes``, ``peak_partial_matches``,
+    ``mean_partial_matches`` and ``partial_matches_per_event``, and ``missing``: on how many
+    patterns the generator's runs did not end well, which are no points.
 
-    Returns
-    -------
-    DataFrame
-        One row a plan: ``regime``, ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind`` (order
-        or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
-        ``events_per_second``, ``seconds``, ``peak_bytes``, ``peak_partial_matches``,
-        ``mean_partial_matches`` and ``partial_matches_per_event``, and ``missing``: on how many
-        patterns the generator's runs did not end well, which are no points.
+    Raises ExperimentError if no run ended well.
 
-    Raises
-    ------
-    ExperimentError
-        If no run ended well.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 6.
     """
     usual = results[(results["strategy"] == "any") & (results["alpha"] == 0)]
@@ -97,25 +81,15 @@ def latency_points(
 ) -> pd.DataFrame:
     """Throughput and measured latency of each generator at each weight of latency.
 
-    Averages of throughput are over the patterns of a regime on which all runs ended well, of latency,
-    which only a match has, over those of them that have matches.
+    Averages of throughput are over the patterns of a regime on which all runs ended well, of
+    latency, which only a match has, over those of them that have matches.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Of a sweep with ``latency``, as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
+    One row a regime, generator, weight and statistic: ``regime``, ``generator``, ``plan_kind``,
+    ``evaluator``, ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median),
+    ``throughput`` (events per second) and ``latency`` (seconds, of a pattern's mean), each with
+    ``…_low``, ``…_high`` and ``…_patterns``; and, of throughput, ``patterns``, ``left_out`` and
+    ``missing``, see :func:`cepbench.experiments.analysis.averages.averages`.
 
-    Returns
-    -------
-    DataFrame
-        One row a regime, generator, weight and statistic: ``regime``, ``generator``, ``plan_kind``, ``evaluator``,
-        ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
-        (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``,
-        ``…_high`` and ``…_patterns``; and, of throughput, ``patterns``, ``left_out`` and
-        ``missing``, see :func:`cepbench.experiments.analysis.averages.averages`.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 8.
     """
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
@@ -142,17 +116,9 @@ def latency_points(
 def joins_after_last_event(results: pd.DataFrame) -> pd.DataFrame:
     """Number of joins from the last event of a sequence to the root of its plan.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Of a sweep over sequences of plain variables, whose last one is the last of the plan's names
-        in alphabetical order.
-
-    Returns
-    -------
-    DataFrame
-        The mean over plans that ran, one row per ``regime`` and ``generator``, one column per weight
-        of latency; an order counts as its left-deep tree.
+    Patterns are sequences of plain variables, whose last one is the last of the plan's names in
+    alphabetical order. The mean over plans that ran, one row per ``regime`` and ``generator``, one
+    column per weight of latency; an order counts as its left-deep tree.
     """
     columns = ["regime", "pattern_id", "generator", "plan_kind", "alpha", "plan"]
     plans = results.loc[results["status"] == OK, columns].drop_duplicates()
@@ -174,21 +140,11 @@ _AVERAGES = {"mean": MEAN, "geometric mean": GEOMETRIC_MEAN, "median": MEDIAN}
 
 
 def with_load(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
-    """A table whose regimes are named with the work of their plans, for headings of panels.
+    """A table of results whose regimes are named with the work of their plans, for headings of panels.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With the columns ``regime`` and ``evaluator``; one without regimes is returned as it is.
-    results : DataFrame
-        What it was made from.
-
-    Returns
-    -------
-    DataFrame
-        ``regime`` is such as ``dense (150 patterns): 12 PM per event``, with the engine if there
-        are several: the median over patterns of the median of all plans' partial matches, the
-        bounds of runs at the limit included.
+    ``regime`` is such as ``dense (150 patterns): 12 PM per event``, with the engine if there are
+    several: the median over patterns of the median of all plans' partial matches, the bounds of
+    runs at the limit included. A table without regimes is returned as it is.
     """
     if "regime" not in table:
         return table

@@ -13,13 +13,7 @@ from cepbench.experiments.analysis.settings import by_setting, engines_of
 
 
 def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
-    """By how much plans of dynamic programming are cheaper than those of heuristics.
-
-    Parameters
-    ----------
-    ratios : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
-    """
+    """By how much plans of dynamic programming are cheaper than those of heuristics, from ``cost_ratios``."""
     compared = ratios[ratios["cheaper"].isin(["DP-LD", "DP-B"])]
     if compared.empty:
         return ""
@@ -38,13 +32,7 @@ def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
 
 
 def growth_of_costs(growth: pd.DataFrame) -> str:
-    """By which factors plans of DP-B get dearer with each further event.
-
-    Parameters
-    ----------
-    growth : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.plan_quality.cost_growth` returns it.
-    """
+    """By which factors plans of DP-B get dearer with each further event, from ``cost_growth``."""
     own = growth[growth["generator"] == "DP-B"]
     if own.empty:
         return ""
@@ -53,12 +41,8 @@ def growth_of_costs(growth: pd.DataFrame) -> str:
 
 
 def greedy_against_zstream(ratios: pd.DataFrame) -> str:
-    """In which workloads GREEDY's plans are significantly cheaper or dearer than ZSTREAM's.
-
-    Parameters
-    ----------
-    ratios : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
+    """In which workloads GREEDY's plans are significantly cheaper or dearer than ZSTREAM's, by
+    ``cost_ratios``.
     """
     own = ratios[(ratios["cheaper"] == "GREEDY") & (ratios["than"] == "ZSTREAM")]
     if own.empty:
@@ -81,13 +65,7 @@ def greedy_against_zstream(ratios: pd.DataFrame) -> str:
 
 
 def closest_generators(table: pd.DataFrame) -> str:
-    """Of the generators that planned the largest patterns the closest one of each kind.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.distances.distance_table` returns it.
-    """
+    """Of the generators that planned the largest patterns the closest of each kind, by ``distance_table``."""
     largest = table["largest"].max()
     every = table.groupby(["plan_kind", "generator"])
     # Those that took the largest patterns of all sets, and are compared in all of them.
@@ -109,14 +87,9 @@ def closest_generators(table: pd.DataFrame) -> str:
 
 
 def regret_of_wrong_numbers(table: pd.DataFrame, factor: float = 10.0) -> str:
-    """What nine of ten plans of dynamic programming cost, planned from wrong numbers.
+    """What nine of ten plans of dynamic programming cost, planned from numbers wrong by up to a factor.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary` returns it.
-    factor : float
-        By up to which the numbers are wrong.
+    The table is that of :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary`.
     """
     tail = table[
         (table["metric"] == "regret")
@@ -135,13 +108,7 @@ def regret_of_wrong_numbers(table: pd.DataFrame, factor: float = 10.0) -> str:
 
 
 def errors_of_estimates(table: pd.DataFrame) -> str:
-    """Q-errors of the paper's estimates beside those of the most exact cost model.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.q_error_tables.q_error_summary` returns it.
-    """
+    """Q-errors of the paper's estimates beside those of the most exact cost model, from ``q_error_summary``."""
     own = table[table["pattern_set"] == "sequence"].set_index("model")
     if not {"adjacent", "joint"} <= set(own.index):
         return ""
@@ -156,13 +123,7 @@ def errors_of_estimates(table: pd.DataFrame) -> str:
 
 
 def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
-    """By how much throughput falls from the smallest to the largest patterns, by regime and engine.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of one engine or several.
-    """
+    """By how much throughput falls from the smallest to the largest patterns, by regime and engine."""
     medians = summary[
         (summary["metric"] == "events_per_second")
         & (summary["statistic"] == "median")
@@ -189,10 +150,8 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
 def gain_of_choosing(table: pd.DataFrame) -> str:
     """How much more throughput the best order has, where there are few and where many partial matches.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
+    The table is that of
+    :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class`.
     """
     comparison = "DP-LD / EFREQ"
     own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]

@@ -15,7 +15,6 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -63,11 +62,8 @@ _PATTERN = ["regime", "pattern_set", "size", "pattern_id"]
 def regime_classes(config: SweepConfig) -> pd.DataFrame:
     """The classes of rates and selectivities that the regimes of a sweep stand for.
 
-    Returns
-    -------
-    DataFrame
-        ``regime``, ``rates`` (``4–12``: expected events of an identifier per window) and
-        ``selectivity`` (``0.1``: the middle of the bounds that predicates are drawn for).
+    ``regime``, ``rates`` (``4–12``: expected events of an identifier per window) and
+    ``selectivity`` (``0.1``: the middle of the bounds that predicates are drawn for).
     """
     rows = []
     for name, part in config.workloads.items():
@@ -82,19 +78,10 @@ def regime_classes(config: SweepConfig) -> pd.DataFrame:
 
 
 def expected_created(results: pd.DataFrame, folder: str | Path) -> pd.DataFrame:
-    """Partial matches and matches per event that every plan is expected to create.
+    """Partial matches and matches per event that every plan of a finished sweep is expected to create.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Of a finished sweep.
-    folder : path
-        Of the sweep, with the statistics that its plans were made from.
-
-    Returns
-    -------
-    DataFrame
-        ``pattern_id``, ``generator``, ``expected`` and ``expected_matches``.
+    The folder has the statistics that the plans were made from. Columns ``pattern_id``,
+    ``generator``, ``expected`` and ``expected_matches``.
     """
     statistics = read_measured(folder, "statistics")
     columns = ["pattern_id", "generator", "pattern", "seed", "time_selectivity"]
@@ -116,23 +103,12 @@ def expected_created(results: pd.DataFrame, folder: str | Path) -> pd.DataFrame:
 def gain_rows(results: pd.DataFrame, expected: pd.DataFrame, classes: pd.DataFrame) -> pd.DataFrame:
     """One row a pattern, engine, comparison and metric: its place on the map and its gain.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Of a finished sweep with regimes.
-    expected : DataFrame
-        As :func:`expected_created` returns it.
-    classes : DataFrame
-        As :func:`regime_classes` returns it.
-
-    Returns
-    -------
-    DataFrame
-        ``regime``, ``rates``, ``selectivity``, ``pattern_set``, ``size``, ``pattern_id``;
-        ``engine``, ``comparison``, ``metric``; ``expected`` and ``measured``, partial matches per
-        event in the plan compared with; ``gain``, how many times better the other plan is
-        (missing where a run failed or both ended at the limit); ``bound``, whether the gain is a
-        bound, since one of the runs ended at the limit of partial matches.
+    Of the results of a finished sweep with regimes, with the tables of :func:`expected_created` and
+    :func:`regime_classes`: ``regime``, ``rates``, ``selectivity``, ``pattern_set``, ``size``,
+    ``pattern_id``; ``engine``, ``comparison``, ``metric``; ``expected`` and ``measured``, partial
+    matches per event in the plan compared with; ``gain``, how many times better the other plan is
+    (missing where a run failed or both ended at the limit); ``bound``, whether the gain is a bound,
+    since one of the runs ended at the limit of partial matches.
     """
     counted = results.assign(
         partial_matches_created=results["partial_matches_created"].clip(lower=1)
@@ -178,7 +154,13 @@ def _pairs(
     own = results[results["evaluator"].isin(evaluators)]
     for metric, more in GAINS.items():
         sign = 1.0 if more else -1.0
-        between = partial(_log_ratios, own, metric, ran_in)
+
+        def between(generator: str, baseline: str, metric: str = metric) -> pd.DataFrame:
+            return log_ratios(
+                own, metric, generator, baseline, ["regime"],
+                run={"evaluator": ran_in[generator]}, baseline_run={"evaluator": ran_in[baseline]},
+            )  # fmt: skip
+
         for generator, baseline in COMPARISONS:
             if generator in ran_in and baseline in ran_in:
                 pairs = between(generator, baseline)
@@ -195,15 +177,6 @@ def _pairs(
                 ignore_index=True,
             )
             yield EXTREMES, metric, _extremes(gains, sign)
-
-
-def _log_ratios(
-    results: pd.DataFrame, metric: str, ran_in: pd.Series, generator: str, baseline: str
-) -> pd.DataFrame:
-    return log_ratios(
-        results, metric, generator, baseline, ["regime"],
-        run={"evaluator": ran_in[generator]}, baseline_run={"evaluator": ran_in[baseline]},
-    )  # fmt: skip
 
 
 def _extremes(pairs: pd.DataFrame, sign: float) -> pd.DataFrame:
@@ -226,24 +199,21 @@ def class_labels() -> list[str]:
 def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Geometric mean of the gains in each class of expected partial matches per event.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`gain_rows` returns it.
-
-    Returns
-    -------
-    DataFrame
-        ``engine``, ``comparison``, ``metric``, ``class``, ``expected`` (geometric mean), ``value``,
-        ``low``, ``high`` (95 % bootstrap over patterns), ``p10`` and ``p90`` of the patterns,
-        ``patterns``, ``bounds`` (those whose gain is a bound) and ``left_out`` (without a gain).
+    Of :func:`gain_rows`: ``engine``, ``comparison``, ``metric``, ``class``, ``expected`` (geometric
+    mean), ``value``, ``low``, ``high`` (95 % bootstrap over patterns), ``p10`` and ``p90`` of the
+    patterns, ``patterns``, ``bounds`` (those whose gain is a bound) and ``left_out`` (without a
+    gain).
     """
     labels = class_labels()
-    placed = rows.assign(rank=np.searchsorted(BOUNDS, rows["expected"], side="right"))
+    columns = ["engine", "metric", "comparison"]
+    # Groups are in the order of their values in the rows.
+    placed = rows.assign(
+        rank=np.searchsorted(BOUNDS, rows["expected"], side="right"),
+        **{name: pd.Categorical(rows[name], rows[name].unique()) for name in columns},
+    )
     found: list[dict[str, Any]] = []
-    columns = ["engine", "comparison", "metric", "rank"]
-    for _, part in placed.groupby(columns, sort=False):
-        engine, comparison, metric, rank = part.iloc[0][columns]
+    groups: Any = placed.groupby([*columns, "rank"], observed=True)
+    for (engine, metric, comparison, rank), part in groups:
         usable = part[part["gain"].notna()]
         if usable.empty:
             continue
@@ -252,7 +222,6 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         found.append(
             {
                 "engine": engine, "comparison": comparison, "metric": metric, "class": labels[rank],
-                "rank": rank,
                 "expected": float(np.exp(np.log(usable["expected"].clip(lower=1e-9)).mean())),
                 **logs,
                 "p10": float(np.quantile(gains, 0.1)), "p90": float(np.quantile(gains, 0.9)),
@@ -260,50 +229,31 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
                 "left_out": len(part) - len(usable),
             }
         )  # fmt: skip
-    table = pd.DataFrame(found)
-    order = [table[name].map(list(table[name].unique()).index) for name in columns[:3]]
-    by = table.assign(**{f"_{k}": each for k, each in enumerate(order)})
-    return by.sort_values(["_0", "_2", "_1", "rank"])[list(table.columns.drop("rank"))].reset_index(
-        drop=True
-    )
+    return pd.DataFrame(found)
 
 
 def gains_by_regime(rows: pd.DataFrame) -> pd.DataFrame:
     """Geometric mean of the gains in throughput of each class of rates and selectivities, as a table.
 
-    Returns
-    -------
-    DataFrame
-        Rows by ``engine``, ``comparison``, ``pattern_set`` and ``rates``; a column for each
-        selectivity.
+    Rows by ``engine``, ``comparison``, ``pattern_set`` and ``rates``; a column for each
+    selectivity.
     """
     own = rows[(rows["metric"] == "events_per_second") & rows["gain"].notna()]
     logs = own.assign(gain=np.log(own["gain"].astype(float)))
-    order = {name: list(own[name].unique()) for name in ("rates", "selectivity")}
     means = logs.pivot_table(
         index=["engine", "comparison", "pattern_set", "rates"], columns="selectivity",
         values="gain", sort=False,
     )  # fmt: skip
-    return means.apply(np.exp)[order["selectivity"]]
+    return means.apply(np.exp)[own["selectivity"].unique()]
 
 
 def predicted_gains(
     results: pd.DataFrame, rows: pd.DataFrame, models: Sequence[TimeModel]
 ) -> pd.DataFrame:
-    """The gains in throughput that models of the engines' time predict from the counts of runs.
+    """The gains in throughput that models of the engines' time, one for each, predict from the counts of runs.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`gain_rows` returns it.
-    models : sequence of TimeModel
-        One for each evaluator.
-
-    Returns
-    -------
-    DataFrame
-        The rows of comparisons of two generators by ``events_per_second`` whose runs both ended
-        well, with ``predicted``.
+    The rows of :func:`gain_rows` that compare two generators by ``events_per_second`` and whose
+    runs both ended well, with ``predicted``.
     """
     tables = []
     for model in models:
@@ -331,11 +281,8 @@ def predicted_gains(
 def predicted_times(results: pd.DataFrame, models: Sequence[TimeModel]) -> pd.DataFrame:
     """Measured and predicted seconds of the runs that the models were fitted to.
 
-    Returns
-    -------
-    DataFrame
-        ``evaluator``, ``regime``, ``pattern_id``, ``plan``, ``seconds``, ``predicted`` and
-        ``residual``, predicted / measured − 1.
+    ``evaluator``, ``regime``, ``pattern_id``, ``plan``, ``seconds``, ``predicted`` and
+    ``residual``, predicted / measured − 1.
     """
     tables = []
     for model in models:
@@ -350,12 +297,7 @@ def predicted_times(results: pd.DataFrame, models: Sequence[TimeModel]) -> pd.Da
 def stakes_file(by_class: pd.DataFrame, provenance: Mapping[str, object]) -> str:
     """The text of ``planning/planners/stakes.toml``: what the best order gained in each class.
 
-    Parameters
-    ----------
-    by_class : DataFrame
-        As :func:`gains_by_class` returns it.
-    provenance : mapping of str to object
-        What the numbers were measured with.
+    The classes are those of :func:`gains_by_class`, the provenance what they were measured with.
     """
     chosen = by_class[
         (by_class["comparison"] == OF_RULE)

@@ -18,7 +18,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.errors import ExperimentError
 from cepbench.patterns.equivalences import Equalities
-from cepbench.patterns.model import Pattern, Structure, Variable
+from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -29,41 +29,29 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeCount:
-    """The partial matches over some variables in a stream.
+    """The partial matches over some variables in a stream."""
 
-    Attributes
-    ----------
-    matches : int
-        In the whole stream.
-    alive : float
-        At an average moment: each match counts from its last event until the window of its first
-        one has passed.
-    created : float
-        In a window's time.
-    least : float
-        What one match of average life would make of ``alive``: less cannot be measured.
-    heaviest : float
-        The largest part of the matches that a single event is in; NaN without matches.
-    """
-
+    #: In the whole stream.
     matches: int
+    #: At an average moment: each match counts from its last event until the window of its first one
+    #: has passed.
     alive: float
+    #: In a window's time.
     created: float
+    #: What one match of average life would make of ``alive``: less cannot be measured.
     least: float
+    #: The largest part of the matches that a single event is in; NaN without matches.
     heaviest: float
 
 
 def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     """A pattern without OR, restricted to some of its variables.
 
-    Conditions that mention others are left out, but for equalities that follow from them, and so are
-    negated variables that are not named.
-    Events are free to be in any number of matches: what a strategy rules out depends on the rest.
+    Conditions that mention others are left out, but for equalities that follow from them, and so
+    are negated variables that are not named. Events are free to be in any number of matches: what a
+    strategy rules out depends on the rest.
 
-    Raises
-    ------
-    ExperimentError
-        If the pattern has no such variable, or no name is given.
+    Raises ExperimentError if the pattern has no such variable, or no name is given.
     """
     wanted = frozenset(names)
     unknown = sorted(wanted - {*pattern.names})
@@ -73,14 +61,6 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
             f"which are {', '.join(pattern.names)}"
         )
 
-    def kept(item: Variable | Structure) -> Variable | Structure | None:
-        if isinstance(item, Variable):
-            return item if item.name in wanted else None
-        items = tuple(part for part in map(kept, item.items) if part is not None)
-        return Structure(item.operator, items) if items else None
-
-    structure = kept(pattern.structure)
-    assert isinstance(structure, Structure)  # at least one variable is left
     expanded = pattern.expanded
     conditions = [c for c in expanded.conditions if wanted.issuperset(c.variables)]
     equalities = Equalities(expanded.conditions, pattern.planned_names)
@@ -88,6 +68,7 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     for number, name in enumerate(planned):
         tested = equalities.between(planned[:number], [name])
         conditions += [clause for clause in tested if clause not in equalities]
+    structure = pattern.structure.without({*pattern.names} - wanted)
     return Pattern(structure, tuple(conditions), pattern.window, order=pattern.order)
 
 
@@ -100,25 +81,13 @@ def count_node(
     active: float,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
 ) -> NodeCount:
-    """Find and count all partial matches over some variables.
+    """Find and count all partial matches over the variables of a node, of a pattern without OR.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR.
-    names : iterable of str
-        The variables of a node.
-    statistics : Statistics
-        Of the pattern; only the way to the number depends on it.
-    active : float
-        Seconds (or ticks) of the stream in which events could arrive, more than 0.
-    partial_match_limit : int
-        See :func:`cepbench.engines.detection.evaluate.evaluate`.
+    Only the way to the number depends on the statistics. ``active`` are the seconds (or ticks) of
+    the stream in which events could arrive, more than 0.
 
-    Raises
-    ------
-    PartialMatchLimitError
-        If more have to be stored on the way.
+    Raises PartialMatchLimitError if more have to be stored on the way than the limit of
+    :func:`cepbench.engines.detection.evaluate.evaluate`.
     """
     part = restricted(pattern, names)
     window = part.window.length

@@ -35,28 +35,14 @@ def paper_averages(
 ) -> pd.DataFrame:
     """Ratios of DP-LD to EFREQ and of DP-B to ZSTREAM by three averages, and the paper's.
 
-    A run at the limit of partial matches counts with its bound; patterns on which both runs of a
-    pair ended there, or either failed, are left out of all three.
+    Of runs of one strategy and weight of latency, by some of ``regime``, ``pattern_set`` and
+    ``size``. A run at the limit of partial matches counts with its bound; patterns on which both
+    runs of a pair ended there, or either failed, are left out of all three.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it; runs of one strategy and weight of
-        latency.
-    metric : str
-        Of :data:`cepbench.experiments.analysis.summary.SUMMARY_METRICS`.
-    by : sequence of str
-        Some of ``regime``, ``pattern_set`` and ``size``.
+    Columns ``by``, ``generator``, ``baseline``, ``evaluator``, ``ratio of means`` (the paper's),
+    ``geometric mean of ratios``, ``median of ratios``, ``paper`` (as printed; empty if it is not),
+    ``patterns``, ``left_out`` and ``bounds``.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``by``, ``generator``, ``baseline``, ``evaluator``, ``ratio of means`` (the
-        paper's), ``geometric mean of ratios``, ``median of ratios``, ``paper`` (as printed; empty
-        if it is not), ``patterns``, ``left_out`` and ``bounds``.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figures 3 to 5.
     """
     observed = per_pattern(results, [metric], [*RUN, "regime"], bounds=True)
@@ -89,13 +75,12 @@ def _averages(pairs: pd.DataFrame, metric: str) -> tuple[dict[str, float], dict[
         "left_out": int((~known).sum()),
         "bounds": int((known & bounds.any(axis=1)).sum()),
     }
-    if not known.any():
-        names = ("ratio of means", "geometric mean of ratios", "median of ratios")
-        return dict.fromkeys(names, float("nan")), counts
+    usable = pd.DataFrame({"over": over, "under": under, "log": logs})[known]
+    means = usable.mean()
     found = {
-        "ratio of means": float(over[known].mean() / under[known].mean()),
-        "geometric mean of ratios": float(np.exp(logs[known].mean())),
-        "median of ratios": float(np.exp(np.median(logs[known]))),
+        "ratio of means": float(means["over"] / means["under"]),
+        "geometric mean of ratios": float(np.exp(means["log"])),
+        "median of ratios": float(np.exp(usable["log"].median())),
     }
     return found, counts
 

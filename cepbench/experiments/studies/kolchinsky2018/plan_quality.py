@@ -7,12 +7,13 @@ For [kolchinsky2018]_, Figure 7(a), from the table of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from cepbench.experiments.analysis.averages import RESAMPLES, bootstrap, interval, resampled
+from cepbench.experiments.analysis.summary import groups_of
 from cepbench.experiments.studies.kolchinsky2018.planning import BASELINE
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.seeds import rng_for
@@ -41,30 +42,18 @@ def cost_ratios(
     compares: such a ratio of averages follows the few patterns on which EFREQ's plan is worst. The
     geometric mean of the ratios of single patterns weighs all alike.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it, with the
-        generators of the pairs and EFREQ.
-    pairs : sequence of (str, str)
-        Generators; those that have no plans are left out.
+    Costs are those of ``plan_costs``, with the generators of the pairs, those that have no plans
+    left out, and EFREQ. A row a workload and pair: ``regime``, ``predicates``, ``cheaper``,
+    ``than``; ``geometric_mean`` of cost of ``than`` / cost of ``cheaper`` over the patterns of all
+    sizes that both planned, on one scale (Cost_tree), with ``low`` and ``high`` (95 % percentile
+    bootstrap over patterns); ``as_printed``, the same with Cost_ord for orders; ``ratio_of_means``
+    of normalized costs on one scale, at the size where it is highest, ``at_size``, and at the size
+    where it is lowest, ``lowest_ratio``; ``patterns``.
 
-    Returns
-    -------
-    DataFrame
-        A row a workload and pair: ``regime``, ``predicates``, ``cheaper``, ``than``;
-        ``geometric_mean`` of cost of ``than`` / cost of ``cheaper`` over the patterns of all sizes
-        that both planned, on one scale (Cost_tree), with ``low`` and ``high`` (95 % percentile
-        bootstrap over patterns); ``as_printed``, the same with Cost_ord for orders;
-        ``ratio_of_means`` of normalized costs on one scale, at the size where it is highest,
-        ``at_size``, and at the size where it is lowest, ``lowest_ratio``; ``patterns``.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 7(a).
     """
     rows = []
-    for workload, part in _workloads(costs):
+    for workload, part in groups_of(costs[costs["status"] == OK], WORKLOAD):
         as_trees, as_printed = (
             part.pivot(index=["size", "pattern_id"], columns="generator", values=column)
             for column in ("tree_log_cost", "plan_log_cost")
@@ -99,29 +88,17 @@ def cost_ratios(
 def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """By which factor plans get dearer with each further event.
 
-    Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator over the
-    patterns that all of its generators planned.
+    Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator of
+    ``plan_costs`` over the patterns that all of its generators planned. A row each: ``regime``,
+    ``predicates``, ``generator``, ``factor`` (e^b) with ``low`` and ``high`` (95 % percentile
+    bootstrap over the patterns of each size), ``explained`` (share of the variance of the
+    logarithms, R²) and ``patterns``. Workloads of fewer than two sizes are left out.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
-
-    Returns
-    -------
-    DataFrame
-        A row a workload and generator: ``regime``, ``predicates``, ``generator``, ``factor`` (e^b)
-        with ``low`` and ``high`` (95 % percentile bootstrap over the patterns of each size),
-        ``explained`` (share of the variance of the logarithms, R²) and ``patterns``. Workloads of fewer than two sizes are
-        left out.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3: "the exponential growth of the cost with the pattern
     size".
     """
     rows = []
-    for workload, part in _workloads(costs):
+    for workload, part in groups_of(costs[costs["status"] == OK], WORKLOAD):
         logs = part.pivot(index=["size", "pattern_id"], columns="generator", values="tree_log_cost")
         logs = logs[[*dict.fromkeys(part["generator"])]].dropna()
         sizes = logs.index.get_level_values("size").to_numpy(float)
@@ -144,13 +121,6 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _workloads(costs: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Columns that name a workload, and its plans."""
-    planned = costs[costs["status"] == OK]
-    for names, part in planned.groupby(list(WORKLOAD), sort=False):
-        yield dict(zip(WORKLOAD, map(str, names), strict=True)), part
 
 
 def _ratios_of_means(logs: pd.DataFrame, cheaper: str, than: str) -> pd.Series:

@@ -56,29 +56,18 @@ def time_every_plan(
 ) -> pd.DataFrame:
     """Run every order and every tree of a pattern, in turns, counting matches.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR, of at most :data:`MOST_VARIABLES` variables that a match binds.
-    generators : sequence of str or PlanGenerator, optional
-        Whose choices are shown; the paper's nine and user-defined ones by default.
-    repetitions : int
-        Runs of each plan after one that is not timed.
+    The pattern has no OR and at most :data:`MOST_VARIABLES` variables that a match binds. The
+    choices of the generators are shown, by default of the paper's nine and user-defined ones. Each
+    plan runs once before its timed repetitions.
 
-    Returns
-    -------
-    DataFrame
-        One row a plan, orders first, the order as written before all others: ``plan_kind``, ``plan``,
-        ``adjacent``, ``exact`` and ``comparisons`` (what it costs, see :data:`COSTS`),
-        ``seconds`` (the quickest run), ``median_seconds``, ``times_trivial`` (the quickest run
-        over that of the order as written), ``pairs_compared``, ``partial_matches_created``,
-        ``matches``, ``chosen_by`` (the generators that choose it under ``adjacent``) and
-        ``chosen_by_exact``.
+    One row a plan, orders first, the order as written before all others: ``plan_kind``, ``plan``,
+    ``adjacent``, ``exact`` and ``comparisons`` (what it costs, see :data:`COSTS`), ``seconds`` (the
+    quickest run), ``median_seconds``, ``times_trivial`` (the quickest run over that of the order as
+    written), ``pairs_compared``, ``partial_matches_created``, ``matches``, ``chosen_by`` (the
+    generators that choose it under ``adjacent``) and ``chosen_by_exact``.
 
-    Raises
-    ------
-    ExperimentError
-        If the pattern has OR or more variables, or two plans find different numbers of matches.
+    Raises ExperimentError if the pattern has OR or more variables, or two plans find different
+    numbers of matches.
     """
     names = pattern.positive_names
     if len(pattern.branches()) > 1 or len(names) > MOST_VARIABLES:
@@ -129,19 +118,11 @@ def time_every_plan(
 
 
 def regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """Time lost by trusting a cost model: its cheapest plan against the quickest one.
+    """Time lost by trusting a cost model: its cheapest plan against the quickest of :func:`time_every_plan`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`time_every_plan` returns it.
-
-    Returns
-    -------
-    DataFrame
-        One row a kind of plan and cost model: ``plan_kind``, ``model``, ``plan`` (the cheapest),
-        ``times_quickest`` (its time over the shortest of the kind) and ``rank_correlation`` of
-        cost and time over all plans of the kind.
+    One row a kind of plan and cost model: ``plan_kind``, ``model``, ``plan`` (the cheapest),
+    ``times_quickest`` (its time over the shortest of the kind) and ``rank_correlation`` of cost and
+    time over all plans of the kind.
     """
     rows = []
     for kind, part in table.groupby("plan_kind", sort=False):

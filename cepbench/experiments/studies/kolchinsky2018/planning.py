@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.experiments.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.common_patterns import only_finite
 from cepbench.experiments.analysis.summary import PATTERN
-from cepbench.experiments.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import load_kernels
+from cepbench.experiments.sweeps.rotation import outcome_of
 from cepbench.experiments.sweeps.workload import PREDICATES, PatternSpec, draw_workload
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.problem import PlanningProblem
@@ -60,18 +62,11 @@ _COLUMNS = ("regime", "predicates", "pattern_set", "size", "pattern_id", "patter
 
 @dataclass(frozen=True, slots=True)
 class PlanningCase:
-    """A pattern and the statistics that its plans are made from.
-
-    Attributes
-    ----------
-    spec : PatternSpec
-    statistics : Statistics
-    predicates : str
-        How many a pattern of n events has, one of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
-    """
+    """A pattern and the statistics that its plans are made from."""
 
     spec: PatternSpec
     statistics: Statistics
+    #: How many a pattern of n events has, one of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
     predicates: str = "n/2"
 
 
@@ -84,26 +79,12 @@ def pattern_columns(spec: PatternSpec) -> dict[str, Any]:
 def measured_statistics(
     folder: str | Path, regime: str = ""
 ) -> tuple[dict[str, float], np.ndarray]:
-    """Arrivals and selectivities that a sweep measured before it planned.
+    """Arrivals and selectivities that the sweep in a folder measured before it planned.
 
-    Parameters
-    ----------
-    folder : path
-        The folder of the sweep.
-    regime : str
-        Of the sweep, whose patterns are read; empty for those of all.
+    Expected events of each identifier per window, and the selectivities of the predicates over two
+    variables in the patterns of a regime, or of all, shape (k,).
 
-    Returns
-    -------
-    cardinalities : dict of str to float
-        Expected events of each identifier per window.
-    selectivities : ndarray of float64, shape (k,)
-        Of the predicates over two variables in these patterns.
-
-    Raises
-    ------
-    ExperimentError
-        If no sweep came so far in that folder.
+    Raises ExperimentError if no sweep came so far in that folder.
     """
     cardinalities, statistics = (
         read_measured(folder, name) for name in ("cardinalities", "statistics")
@@ -121,10 +102,7 @@ def measured_statistics(
 def read_measured(folder: str | Path, name: str) -> dict[str, Any]:
     """``cardinalities`` or ``statistics`` of a sweep, as its folder holds them.
 
-    Raises
-    ------
-    ExperimentError
-        If no sweep came so far in that folder.
+    Raises ExperimentError if no sweep came so far in that folder.
     """
     try:
         found: dict[str, Any] = json.loads((Path(folder) / f"{name}.json").read_text("utf-8"))
@@ -138,18 +116,11 @@ def read_measured(folder: str | Path, name: str) -> dict[str, Any]:
 def rate_regimes(
     cardinalities: Mapping[str, float], *, seed: int = 0
 ) -> dict[str, dict[str, float]]:
-    """Expected events of identifiers per window in each regime of Figure 7.
+    """Expected events of identifiers per window in each regime of Figure 7, from those measured.
 
     ``sparse``: all identifiers, at their rates. ``dense``: those of at least :data:`DENSE` events.
     ``frequent``: all identifiers at rates that do not depend on the data, log-uniform in
     :data:`FREQUENT`.
-
-    Parameters
-    ----------
-    cardinalities : mapping of str to float
-        Expected events of each identifier per window, as measured.
-    seed : int
-        Of the drawn rates.
     """
     low, high = np.log(FREQUENT)
     drawn = rng_for(seed, "frequent").uniform(low, high, len(cardinalities))
@@ -169,52 +140,29 @@ def workloads(
 ) -> dict[tuple[str, str], list[PlanningCase]]:
     """The sequences of Figure 7: each regime of :func:`rate_regimes`, with n/2 and n predicates.
 
-    Selectivities are log-uniform in :data:`SELECTIVITIES`. A regime has no patterns of more events
-    than it has identifiers.
+    There are so many patterns of each size, or, of a mapping, of each size up to a key, in
+    ascending order. Selectivities are log-uniform in :data:`SELECTIVITIES`. A regime has no
+    patterns of more events than it has identifiers. The result is by regime and predicates, without
+    workloads that have none.
 
-    Parameters
-    ----------
-    cardinalities : mapping of str to float
-        Expected events of each identifier per window, as measured.
-    patterns : int or mapping of int to int
-        Patterns of each size; or by size: those of each size up to a key, in ascending order.
-    sizes : sequence of int
-
-    Returns
-    -------
-    dict
-        Regime and predicates → patterns with statistics; without workloads that have none.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, sections 6.2 and 6.3, Figure 7. Differs from the paper: the rates and
     the numbers of predicates vary, and selectivities are drawn, not measured.
     """
     selectivities = np.geomspace(*SELECTIVITIES, 1_001)
     numbers = patterns if isinstance(patterns, Mapping) else {max(sizes): patterns}
-    found = {}
+    wanted = {
+        size: next((number for most, number in numbers.items() if size <= most), 0)
+        for size in sizes
+    }
+    found: dict[tuple[str, str], list[PlanningCase]] = {}
     for regime, events in rate_regimes(cardinalities, seed=seed).items():
-        possible = {
-            size: next((number for most, number in numbers.items() if size <= most), 0)
-            for size in sizes
-            if size <= len(events)
-        }
+        drawn = partial(large_patterns, events, selectivities, seed=seed, regime=regime)
         for predicates in PREDICATES:
-            found[regime, predicates] = [
-                case
-                for size, number in possible.items()
-                if number
-                for case in large_patterns(
-                    events,
-                    selectivities,
-                    sizes=[size],
-                    patterns=number,
-                    seed=seed,
-                    predicates=predicates,
-                    regime=regime,
-                )
-            ]
-    return {workload: cases for workload, cases in found.items() if cases}
+            for size, number in wanted.items():
+                if number and size <= len(events):
+                    cases = drawn(sizes=[size], patterns=number, predicates=predicates)
+                    found.setdefault((regime, predicates), []).extend(cases)
+    return found
 
 
 def large_patterns(
@@ -229,31 +177,16 @@ def large_patterns(
 ) -> list[PlanningCase]:
     """Sequences as :func:`cepbench.experiments.sweeps.workload.draw_workload` draws them, with statistics.
 
-    Differs from the paper: the selectivity of a predicate is drawn from the given ones, such as
-    those measured on other predicates of the same form, whichever the identifiers.
+    Cardinalities are the expected events of each identifier per window. There are so many patterns
+    of each size; the paper has 200 in all, 10 of each of 20 sizes. The number of predicates is one
+    of :data:`cepbench.experiments.sweeps.workload.PREDICATES`; the patterns' names begin with the
+    regime.
 
-    Parameters
-    ----------
-    cardinalities : mapping of str to float
-        Expected events of each identifier per window.
-    selectivities : sequence of float
-        To draw from; see :func:`measured_statistics`.
-    sizes : sequence of int
-    patterns : int
-        Patterns of each size; the paper has 200 in all, 10 of each of 20 sizes.
-    predicates : str
-        One of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
-    regime : str
-        Which the patterns' names begin with; empty for none.
+    Source: [kolchinsky2018]_, section 6.3, Figure 7. Differs from the paper: the selectivity of a
+    predicate is drawn from the given ones, such as those measured on other predicates of the same
+    form, whichever the identifiers.
 
-    Raises
-    ------
-    ExperimentError
-        If there is no selectivity, or as for ``draw_workload``.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, section 6.3, Figure 7.
+    Raises ExperimentError if there is no selectivity, or as for ``draw_workload``.
     """
     pool = np.asarray(selectivities, dtype=np.float64)
     if not pool.size:
@@ -303,37 +236,24 @@ def plan_costs(
     budget_seconds: float = math.inf,
     plan_seconds: float = math.inf,
 ) -> pd.DataFrame:
-    """Plan every case by every generator.
+    """Plan every case by every generator, by default the paper's nine and user-defined ones.
 
-    Parameters
-    ----------
-    generators : sequence of str, optional
-        The paper's nine and user-defined ones by default; :data:`BASELINE` always plans, too.
-    seed : int
-        Of the generators that draw at random.
-    budget_seconds : float
-        For each generator in all. Sizes are planned in rising order; once the next size would
-        take more than what is left, by how the time grew so far, it and all larger ones become
-        rows with the status ``time_budget``.
-    plan_seconds : float
-        If finite, an inexact search whose ``budget_seconds`` are used up gets this many for each
-        further plan, and returns the best one found.
+    :data:`BASELINE` always plans, too. ``budget_seconds`` are for each generator in all: sizes are
+    planned in rising order; once the next size would take more than what is left, by how the time
+    grew so far, it and all larger ones become rows with the status ``time_budget``. If
+    ``plan_seconds`` are finite, an inexact search whose budget is used up gets this many for each
+    further plan, and returns the best one found.
 
-    Returns
-    -------
-    DataFrame
-        One row a case and generator: ``regime``, ``predicates``, ``pattern_set``, ``size``,
-        ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``plan_cost`` and
-        ``plan_log_cost`` (Cost_ord of an order, Cost_tree of a tree), ``tree_log_cost`` (Cost_tree,
-        of an order as its left-deep tree: one scale for both kinds, as Cost_tree counts leaves and
-        Cost_ord does not; missing for other kinds of plan), ``plan_seconds``, ``search_seconds``
-        (without setting up the problem, which is the same for all), ``complete`` (false for a
-        search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``),
-        ``reason``, ``log_normalized`` (ln of Cost_tree of EFREQ's plan over Cost_tree of this
-        plan) and ``normalized``. ``attrs["budget_seconds"]`` is the budget.
+    One row a case and generator: ``regime``, ``predicates``, ``pattern_set``, ``size``,
+    ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``plan_cost`` and ``plan_log_cost``
+    (Cost_ord of an order, Cost_tree of a tree), ``tree_log_cost`` (Cost_tree, of an order as its
+    left-deep tree: one scale for both kinds, as Cost_tree counts leaves and Cost_ord does not;
+    missing for other kinds of plan), ``plan_seconds``, ``search_seconds`` (without setting up the
+    problem, which is the same for all), ``complete`` (false for a search that its budget ended),
+    ``status`` (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized`` (ln
+    of Cost_tree of EFREQ's plan over Cost_tree of this plan) and ``normalized``.
+    ``attrs["budget_seconds"]`` is the budget.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 7.
     """
     names = default_generators() if generators is None else list(generators)
@@ -391,21 +311,10 @@ def planning_summary(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """Averages of :func:`plan_costs` over the patterns of each size.
+    """Averages of columns of :func:`plan_costs` over the patterns of each size, apart by ``by``.
 
-    Parameters
-    ----------
-    by : sequence of str
-        Columns that are averaged apart, such as ``regime`` and ``predicates``.
-    metrics : sequence of str
-        Columns that are averaged.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``by``, ``size``,
-        ``generator`` and ``plan_kind``: mean, as in the paper; median; geometric mean. Sizes
-        without any plan have rows without values.
+    Mean, as in the paper; median; geometric mean; by generator and kind of plan. Sizes without any
+    plan have rows without values.
     """
     planned = only_finite(costs, metrics)
     for name in metrics:
@@ -425,18 +334,9 @@ def planning_summary(
 def left_out_table(table: pd.DataFrame) -> pd.DataFrame:
     """Failed and refused plans and runs, counted, with the first reason.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`plan_costs` returns it, or a function of
-        :mod:`cepbench.experiments.studies.kolchinsky2018.robustness`.
-
-    Returns
-    -------
-    DataFrame
-        One row per ``pattern_set``, ``generator`` and ``status`` but ``ok``: ``rows``,
-        ``patterns``, their ``sizes`` as a text, and the ``reason`` of the first; empty if every
-        generator planned every pattern.
+    Of :func:`plan_costs`, or of regrets, one row per ``pattern_set``, ``generator`` and ``status``
+    but ``ok``: ``rows``, ``patterns``, their ``sizes`` as a text, and the ``reason`` of the first;
+    empty if every generator planned every pattern.
     """
     failed = table[table["status"] != OK]
     failed = failed.assign(status=failed["status"].astype(str).str.replace("_", " "))
@@ -491,10 +391,9 @@ def try_to_plan(
     """A generator's plan, or None; status, and reason where there is no plan."""
     try:
         return plan_problem(problem, generator, seed=seed, budget=budget), OK, None
-    except PlanningRefusedError as error:
-        return None, REFUSED, str(error)
     except Exception as error:  # a broken generator is a row; the others continue
-        return None, ERROR, f"{type(error).__name__}: {error}"
+        found = outcome_of(error, PlanningRefusedError)
+        return None, found["status"], found["reason"]
 
 
 def _planned(

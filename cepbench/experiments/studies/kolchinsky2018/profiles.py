@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cepbench.errors import ExperimentError, did_you_mean
-from cepbench.experiments.studies.kolchinsky2018 import STUDY
 from cepbench.experiments.studies.kolchinsky2018.distances import SIZES
+from cepbench.experiments.studies.runs import sized
 
 #: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -44,23 +43,5 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
-    """Parameters of a notebook in a profile.
-
-    Parameters
-    ----------
-    notebook : str
-        One that does more than read a sweep.
-    profile : str
-        Of the study.
-
-    Raises
-    ------
-    ExperimentError
-        If there is no such profile.
-    """
-    if profile not in STUDY.profiles:
-        raise ExperimentError(
-            f"unknown profile {profile!r}; there are {' and '.join(STUDY.profiles)}"
-            f"{did_you_mean(profile, STUDY.profiles)}"
-        )
-    return dict(_PARAMETERS[notebook][profile])
+    """Parameters of a notebook that does more than read a sweep, in a profile of the study."""
+    return sized(_PARAMETERS[notebook], profile)

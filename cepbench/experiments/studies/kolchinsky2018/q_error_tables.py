@@ -23,17 +23,11 @@ KINDS = ("no condition", "one condition", "several, apart", "several, sharing a 
 
 
 def distinct_nodes(table: pd.DataFrame, fewest: int = FEWEST_MATCHES) -> pd.DataFrame:
-    """One row a pattern, set of variables and model, of those that were met often enough.
+    """One row a pattern, set of variables and model, of those with so many matches in the stream or more.
 
     Nodes over the same variables have the same numbers in every plan; ``nodes`` says how many of
-    the pattern's plans have them, ``kind`` what conditions there are, one of :data:`KINDS`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`plan_nodes` returns it.
-    fewest : int
-        Matches in the stream below which a node is left out.
+    the pattern's plans have them, ``kind`` what conditions there are, one of :data:`KINDS`. The
+    table is that of :func:`cepbench.experiments.studies.kolchinsky2018.q_errors.plan_nodes`.
     """
     key = ["pattern_id", "branch", "variables", "model"]
     kept = table[(table["matches"] >= fewest) & table["estimated"].notna()]
@@ -45,14 +39,9 @@ def distinct_nodes(table: pd.DataFrame, fewest: int = FEWEST_MATCHES) -> pd.Data
 
 
 def q_error_summary(nodes: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Median, 95th percentile and largest q-error, and the median of estimated / measured.
+    """Median, 95th percentile and largest q-error, and the median of estimated / measured, by columns.
 
-    Parameters
-    ----------
-    nodes : DataFrame
-        As :func:`distinct_nodes` returns it, or :func:`plan_nodes` to count a node in each plan.
-    by : sequence of str
-        Columns to group by.
+    Of :func:`distinct_nodes`, or of ``plan_nodes`` to count a node in each plan.
     """
     groups = nodes.groupby(list(by), sort=False)
     found = groups["q_error"].agg(
@@ -62,19 +51,11 @@ def q_error_summary(nodes: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def worst_nodes(nodes: pd.DataFrame, number: int = 10, model: str = "exact") -> pd.DataFrame:
-    """The nodes that a model is furthest off at, one a pattern, and why.
+    """The nodes of :func:`distinct_nodes` that a model is furthest off at, one a pattern, and why.
 
-    Parameters
-    ----------
-    nodes : DataFrame
-        As :func:`distinct_nodes` returns it.
-
-    Returns
-    -------
-    DataFrame
-        ``pattern_id``, ``operator``, ``variables``, ``conditions`` (those among them), an
-        estimate a model, ``measured``, ``matches``, ``heaviest``, ``q_error`` (of the model),
-        ``joint_q_error`` and ``why``.
+    ``pattern_id``, ``operator``, ``variables``, ``conditions`` (those among them), an estimate a
+    model, ``measured``, ``matches``, ``heaviest``, ``q_error`` (of the model), ``joint_q_error``
+    and ``why``.
     """
     key = ["pattern_id", "branch", "variables"]
     wide = nodes.pivot(index=key, columns="model", values=["estimated", "q_error"])
@@ -119,19 +100,11 @@ def _why(node: pd.Series, estimated: pd.Series) -> str:
 def plan_regrets(table: pd.DataFrame) -> pd.DataFrame:
     """Regret of trusting a model: partial matches of its cheapest plan over the least of any plan.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.q_errors.plan_nodes` returns it.
-
-    Returns
-    -------
-    DataFrame
-        One row a pattern, kind of plan and model: ``pattern_set``, ``size``, ``pattern_id``,
-        ``plan_kind``, ``model``, ``plan`` (that of the least estimated sum over its nodes), and
-        ``regret``: the measured sum over its nodes, divided by the least one of any plan that a
-        generator made. A pattern is left out for all models if one of them chose a plan of which
-        a node was not measured.
+    Of ``plan_nodes``, one row a pattern, kind of plan and model: ``pattern_set``, ``size``,
+    ``pattern_id``, ``plan_kind``, ``model``, ``plan`` (that of the least estimated sum over its
+    nodes), and ``regret``: the measured sum over its nodes, divided by the least one of any plan
+    that a generator made. A pattern is left out for all models if one of them chose a plan of which
+    a node was not measured.
     """
     key = ["pattern_set", "size", "pattern_id", "plan_kind"]
     parts = ["model", "plan", "branch", "node"]

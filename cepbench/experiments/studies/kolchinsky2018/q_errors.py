@@ -53,31 +53,19 @@ def plan_nodes(
 ) -> pd.DataFrame:
     """Every node of every plan: estimated and measured partial matches.
 
-    Parameters
-    ----------
-    specs : sequence of PatternSpec
-        The statistics of each are measured on ``stream``.
-    generators : sequence of str or PlanGenerator, optional
-        The paper's nine and user-defined ones by default; each plans once per time selectivity.
-    seed : int
-        Of statistics and of generators that draw at random.
-    partial_match_limit : int
-        A node over which more have to be stored has no measured number.
+    Statistics are measured on the stream. The generators, by default the paper's nine and
+    user-defined ones, plan once per time selectivity. A node over which more partial matches have
+    to be stored than the limit has no measured number.
 
-    Returns
-    -------
-    DataFrame
-        One row a pattern, plan, node and model of :data:`MODELS`: ``pattern_set``, ``size``,
-        ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``time_selectivity`` (with which
-        the plan was made), ``plan``, ``branch``, ``node`` (its number, prefixes or post-order),
-        ``variables``, ``events`` (how many they are), ``conditions`` (variables and pairs of them
-        that have any), ``linked`` (whether two of these share a variable), ``model``,
-        ``estimated`` (NaN where the model takes no such pattern), ``measured`` (alive on
-        average), ``created`` (per window), ``matches`` (in the stream), ``least``, ``heaviest``
-        (see :class:`NodeCount`), ``ratio`` (estimated / measured) and ``q_error``.
+    One row a pattern, plan, node and model of :data:`MODELS`: ``pattern_set``, ``size``,
+    ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``time_selectivity`` (with which the
+    plan was made), ``plan``, ``branch``, ``node`` (its number, prefixes or post-order),
+    ``variables``, ``events`` (how many they are), ``conditions`` (variables and pairs of them that
+    have any), ``linked`` (whether two of these share a variable), ``model``, ``estimated`` (NaN
+    where the model takes no such pattern), ``measured`` (alive on average), ``created`` (per
+    window), ``matches`` (in the stream), ``least``, ``heaviest`` (see :class:`NodeCount`),
+    ``ratio`` (estimated / measured) and ``q_error``.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, sections 3.1 and 3.2, for what is estimated.
     """
     chosen = generators_from(generators)

@@ -5,7 +5,7 @@ Summarises the tables of :mod:`cepbench.experiments.studies.kolchinsky2018.robus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,22 +39,10 @@ def regret_summary(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """The distribution over patterns and draws, per generator and factor.
+    """The distribution of columns that hold ratios over patterns and draws, per generator and factor.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.robustness.planning_regrets` or
-        :func:`cepbench.experiments.studies.kolchinsky2018.robustness.measured_regrets` returns it.
-    metrics : sequence of str
-        Columns of the table that hold ratios.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``generator``,
-        ``plan_kind`` and ``factor``: geometric mean and :data:`DISTRIBUTION`. Draws of a pattern stay
-        together.
+    Of ``planning_regrets`` or ``measured_regrets``, by ``generator``, ``plan_kind`` and ``factor``:
+    geometric mean and :data:`DISTRIBUTION`. Draws of a pattern stay together.
     """
     return averages(
         [({}, only_finite(table, metrics))], ["generator", "plan_kind", "factor"],
@@ -70,22 +58,11 @@ def regret_table(
     *,
     least: float = 2.0,
 ) -> pd.DataFrame:
-    """A row a generator, orders first; statistics of each factor as columns.
+    """A row a generator, orders first; statistics of each factor from ``least`` on as columns.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`regret_summary` returns it.
-    statistics : sequence of str
-        With one alone the columns are the factors.
-    least : float
-        The least factor to show; 1 is that of the plans from the right numbers.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by kind of plan and generator, named ``plans`` and ``generator``; column labels are
-        texts, ready to be shown.
+    Of :func:`regret_summary`, in which factor 1 is that of the plans from the right numbers. With
+    one statistic alone the columns are the factors. Indexed by kind of plan and generator, named
+    ``plans`` and ``generator``; column labels are texts, ready to be shown.
     """
     chosen = summary[
         (summary["metric"] == metric)
@@ -107,24 +84,14 @@ def regret_table(
 
 
 def conclusions(summary: pd.DataFrame) -> list[str]:
-    """Sentences from the numbers: which generators are robust.
+    """Sentences in Markdown from the metrics ``regret`` and ``distance``: which generators are robust.
 
     A generator is called robust against a factor if its regret is at most :data:`ROBUST` for nine
     of ten plans. A robust generator need not be good, so the distance of its plans from the least
     cost is stated, too.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`regret_summary` returns it, with the metrics ``regret`` and ``distance``.
-
-    Returns
-    -------
-    list of str
-        Sentences in Markdown.
     """
     sentences = []
-    for kind, every in _by_kind(summary):
+    for kind, every in summary.groupby("plan_kind", sort=False):
         part, found = _of_common_patterns(every)
         usual = _by_factor(part, "regret", "90th percentile")
         worst = _by_factor(part, "regret", "worst case")
@@ -145,26 +112,17 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
                     f"plan, by {largest}, costs {worst.at[largest, factor]:.3g} times as much."
                 )
         found += _nearest(far, factors) + _still_better(far, factors, fixed)
-        sentences += [f"**{kind.capitalize()} plans.** {each}" for each in found]
+        sentences += [f"**{str(kind).capitalize()} plans.** {each}" for each in found]
     return sentences
 
 
 def measured_conclusions(summary: pd.DataFrame) -> list[str]:
-    """Sentences from the numbers: how plans from wrong statistics ran.
+    """Sentences in Markdown on how plans from wrong statistics ran.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`regret_summary` returns it for a table of measured regrets, with the metrics
-        ``regret``, ``slowdown`` and ``more_partial_matches``.
-
-    Returns
-    -------
-    list of str
-        Sentences in Markdown.
+    From the metrics ``regret``, ``slowdown`` and ``more_partial_matches`` of measured regrets.
     """
     sentences = []
-    for kind, part in _by_kind(summary):
+    for kind, part in summary.groupby("plan_kind", sort=False):
         metrics = ("regret", "slowdown", "more_partial_matches")
         usual = {metric: _by_factor(part, metric, "90th percentile") for metric in metrics}
         for factor in _wrong_factors(part):
@@ -172,7 +130,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
             if all(len(values) for values in known.values()):
                 at = {metric: (values.idxmax(), values.max()) for metric, values in known.items()}
                 sentences.append(
-                    f"**{kind.capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
+                    f"**{str(kind).capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
                     "90th percentile and for the generator that it hits most, runs were "
                     f"{at['slowdown'][1]:.3g} times slower ({at['slowdown'][0]}), with "
                     f"{at['more_partial_matches'][1]:.3g} times the partial matches "
@@ -253,11 +211,6 @@ def _still_better(far: pd.DataFrame, factors: Sequence[float], fixed: Sequence[s
         f"{name}'s plans from wrong numbers still cost less, by the same mean, than those from the "
         f"right numbers of, at {'; '.join(texts)}."
     ]
-
-
-def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for kind in dict.fromkeys(summary["plan_kind"].tolist()):
-        yield kind, summary[summary["plan_kind"] == kind]
 
 
 def _wrong_factors(part: pd.DataFrame) -> list[float]:

@@ -55,19 +55,11 @@ _COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_k
 def cases_of_sweep(
     folder: str | Path, pattern_set: str = "sequence", regime: str = ""
 ) -> list[PlanningCase]:
-    """The patterns of a finished sweep with the statistics that it measured.
+    """The patterns of a finished sweep in a folder with the statistics that it measured.
 
-    Parameters
-    ----------
-    folder : path
-        The folder of the sweep.
-    pattern_set, regime : str
-        An empty regime is that of a sweep without regimes.
+    An empty regime is that of a sweep without regimes.
 
-    Raises
-    ------
-    ExperimentError
-        If the sweep has not finished, or has no such pattern set in the regime.
+    Raises ExperimentError if the sweep has not finished, or has no such pattern set in the regime.
     """
     statistics = read_measured(folder, "statistics")
     results = read_results(folder)
@@ -102,18 +94,10 @@ def spread_sample(cases: Sequence[PlanningCase], number: int) -> list[PlanningCa
 def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Generator) -> Statistics:
     """The same statistics, each number multiplied by ``factor ** u``, u uniform in [-1, 1].
 
-    Selectivities are cut off at 1, so large ones are wrong by less. Generators of one seed draw
-    the same u for every factor. The rate of the whole stream and the number of partitions stay.
+    Selectivities are cut off at 1, so large ones are wrong by less. Generators of one seed draw the
+    same u for every factor. The rate of the whole stream and the number of partitions stay.
 
-    Parameters
-    ----------
-    factor : float
-        At least 1.
-
-    Raises
-    ------
-    ExperimentError
-        If the factor is below 1 or not finite.
+    Raises ExperimentError if the factor is below 1 or not finite.
     """
     if not 1 <= factor < math.inf:
         raise ExperimentError(f"factor {factor!r}: numbers are wrong by a factor of at least 1")
@@ -141,38 +125,21 @@ def planning_regrets(
     draws: int = 3,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Costs under the right numbers of plans that were made from wrong ones.
+    """Costs under the right numbers of plans that were made from wrong ones, of patterns without OR.
 
-    Parameters
-    ----------
-    cases : sequence of PlanningCase
-        With the right numbers; patterns without OR.
-    generators : sequence of str, optional
-        Plan generators; by default all that are registered.
-    factors : sequence of float
-        See :func:`wrong_statistics`.
-    draws : int
-        How often the numbers of a pattern are made wrong, for each factor.
-    seed : int
-        Of the errors and of the generators that draw at random. All generators plan from the same
-        wrong numbers, each with the same seed as from the right ones.
+    By default all plan generators that are registered. The numbers of a pattern are made wrong
+    ``draws`` times for each factor, see :func:`wrong_statistics`. All generators plan from the same
+    wrong numbers, each with the same seed as from the right ones.
 
-    Returns
-    -------
-    DataFrame
-        One row a case, generator, factor and draw, beginning with factor 1 for the plan from the
-        right numbers: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``, ``generator``,
-        ``plan_kind``, ``factor``, ``draw``, ``plan``, ``log_cost`` (under the right numbers),
-        ``regret`` (the cost over that of the plan that the same generator makes from the right
-        numbers; below 1 where a heuristic was lucky), ``distance`` (the cost over the least cost
-        of a plan of its kind), ``log_regret``, ``log_distance``, ``status`` and ``reason``.
+    One row a case, generator, factor and draw, beginning with factor 1 for the plan from the right
+    numbers: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``,
+    ``factor``, ``draw``, ``plan``, ``log_cost`` (under the right numbers), ``regret`` (the cost
+    over that of the plan that the same generator makes from the right numbers; below 1 where a
+    heuristic was lucky), ``distance`` (the cost over the least cost of a plan of its kind),
+    ``log_regret``, ``log_distance``, ``status`` and ``reason``.
 
-    Raises
-    ------
-    ExperimentError
-        If there are no draws, or a factor is below 1.
-    PlanGeneratorError
-        If a generator is unknown.
+    Raises ExperimentError if there are no draws, or a factor is below 1; PlanGeneratorError if a
+    generator is unknown.
     """
     entries = _generators(generators)
     rows = [row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed)]
@@ -191,32 +158,19 @@ def measured_regrets(
 ) -> pd.DataFrame:
     """Runs of plans that were made from wrong numbers, and of those from the right ones.
 
-    All plans of a pattern run on the same events, each different plan once in each repetition and
-    for all generators that made it, interleaved as in a sweep.
+    All plans of a pattern run on the same events, those that ``streams`` gives for a case, each
+    different plan once in each repetition and for all generators that made it, interleaved as in a
+    sweep. Times are medians over the repetitions. The other parameters are those of
+    :func:`planning_regrets`.
 
-    Parameters
-    ----------
-    cases, generators, factors, draws, seed
-        See :func:`planning_regrets`.
-    streams : callable
-        Case -> the events to run its plans on.
-    repetitions : int
-        Runs whose medians are taken as times.
+    Its rows with ``events_per_second``, ``partial_matches_created``, ``comparisons`` and
+    ``matches``; and ``slowdown``, ``more_partial_matches`` and ``more_comparisons``: how many times
+    slower the plan was, and how many times more it did, than the one from the right numbers
+    (missing where either did not end well or is 0). A run that did not end well gives its status
+    and reason to the row.
 
-    Returns
-    -------
-    DataFrame
-        The rows of :func:`planning_regrets` with ``events_per_second``,
-        ``partial_matches_created``, ``comparisons`` and ``matches``; and ``slowdown``,
-        ``more_partial_matches`` and ``more_comparisons``: how many times slower the plan was, and
-        how many times more it did, than the one from the right numbers (missing where either did
-        not end well or is 0). A run that did not end well gives its status and reason to the row.
-
-    Raises
-    ------
-    ExperimentError
-        As :func:`planning_regrets`; or if two plans of a pattern found different numbers of
-        matches.
+    Raises ExperimentError as :func:`planning_regrets`; or if two plans of a pattern found different
+    numbers of matches.
     """
     entries = _generators(generators)
     parts = []
@@ -328,16 +282,13 @@ def _measured(
             f"plans of pattern {case.spec.pattern_id} found different numbers of matches: "
             f"{sorted(runs['matches'].dropna().unique())}; every plan must give the same"
         )
-    rows = []
-    for (kind, text), group in runs.groupby(["plan_kind", "plan"], sort=False):
-        failed = group[group["status"] != OK]
-        row = {"plan_kind": kind, "plan": text, "run_status": OK, "run_reason": None}
-        if len(failed):
-            row |= {"run_status": failed["status"].iloc[0], "run_reason": failed["reason"].iloc[0]}
-        else:
-            row |= {name: float(group[name].median()) for name in (*_MEASURED, "matches")}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=columns)
+    key = ["plan_kind", "plan"]
+    failed = runs[runs["status"] != OK].groupby(key)[["status", "reason"]].first()
+    found = runs.groupby(key, sort=False)[[*_MEASURED, "matches"]].median()
+    failed = failed.reindex(found.index)
+    found = found.where(failed["status"].isna())
+    found = found.assign(run_status=failed["status"].fillna(OK), run_reason=failed["reason"])
+    return found.reset_index()[columns]
 
 
 def _against_right(table: pd.DataFrame) -> pd.DataFrame:
@@ -347,9 +298,8 @@ def _against_right(table: pd.DataFrame) -> pd.DataFrame:
     index = pd.MultiIndex.from_frame(table[key])
     names = ("slowdown", "more_partial_matches", "more_comparisons")
     for name, (metric, more_is_better) in zip(names, _MEASURED.items(), strict=True):
-        own = table[metric].to_numpy(float)
-        base = right[metric].reindex(index).to_numpy(float)
+        own = table[metric].astype(float)
+        base = pd.Series(right[metric].reindex(index).to_numpy(float), table.index)
         over, under = (base, own) if more_is_better else (own, base)
-        usable = (over > 0) & (under > 0)
-        table[name] = np.where(usable, over / np.where(usable, under, 1.0), np.nan)
+        table[name] = (over / under).where((over > 0) & (under > 0))
     return table

@@ -14,6 +14,7 @@ import pandas as pd
 from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.experiments.studies.runs import sized
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -40,7 +41,7 @@ WINDOW = "40 milliseconds"
 ROUND = 20_000
 
 #: Profile → rounds of a segment, and runs.
-PROFILES = {"quick": (3, 5), "full": (15, 15)}
+PROFILES = {"quick": {"rounds": 3, "repetitions": 5}, "full": {"rounds": 15, "repetitions": 15}}
 
 
 def drifting_stream(each: int, seed: int) -> EventStream:
@@ -55,33 +56,18 @@ def drift_runs(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run the planners' plans for the first segment, and plans that follow the stream, in turns.
 
-    All list their matches as Arrow tables, round by round.
+    All list their matches as Arrow tables, round by round. Without ``repetitions`` there are as
+    many as the profile has.
 
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    seed : int
-        Of the stream and of samples.
-    repetitions : int
-        0: as many as the profile has.
-    round_events : int
-        Events of a round.
-
-    Returns
-    -------
-    runs : DataFrame
-        A row a run and segment, and all segments together, for
-        :func:`cepbench.experiments.studies.runs.figure_runs`: ``setting`` (the segment), ``size`` (queries),
-        ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
-        ``seconds``, ``matches``.
-    switches : DataFrame
-        Of the runs that follow the stream, as :attr:`cepbench.AdaptiveDetector.switches`, with
-        ``generator`` and ``repetition``.
+    Returns the runs, a row a run and segment, and all segments together, for
+    :func:`cepbench.experiments.studies.runs.figure_runs`: ``setting`` (the segment), ``size``
+    (queries), ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
+    ``seconds``, ``matches``; and the switches of those that follow the stream, as
+    :attr:`cepbench.AdaptiveDetector.switches`, with ``generator`` and ``repetition``.
     """
-    rounds, runs = PROFILES[profile]
+    sizes = sized(PROFILES, profile, {"repetitions": repetitions})
     workload = study_workload("both", HIERARCHY, WINDOW)
-    each = rounds * round_events
+    each = sizes["rounds"] * round_events
     stream = drifting_stream(each, seed)
     segments = dict(zip(SEGMENTS, stream.batches(each), strict=True))
     statistics = measure_statistics(workload, stream[:each], seed=seed)
@@ -92,7 +78,7 @@ def drift_runs(
     rows: list[dict[str, Any]] = []
     switches: list[dict[Hashable, Any]] = []
     columns: list[str] = []
-    for run in range(-1, repetitions or runs):  # the first one loads compiled code
+    for run in range(-1, sizes["repetitions"]):  # the first one loads compiled code
         how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
         detectors: dict[str, Detector] = {
             name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()
@@ -106,10 +92,7 @@ def drift_runs(
             for name, detector in detectors.items():
                 pushes = timed_pushes(detector, events.batches(round_events))
                 seconds = sum(spent for spent, _ in pushes)
-                found, seen[name] = (
-                    detector.metrics().matches - seen[name],
-                    detector.metrics().matches,
-                )
+                before, seen[name] = seen[name], detector.metrics().matches
                 rows.append(
                     {
                         "setting": setting,
@@ -119,7 +102,7 @@ def drift_runs(
                         "repetition": run,
                         "status": OK,
                         "seconds": seconds,
-                        "matches": found,
+                        "matches": seen[name] - before,
                     }
                 )
         for name, detector in detectors.items():

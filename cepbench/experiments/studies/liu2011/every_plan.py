@@ -18,6 +18,7 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.errors import PlanError
 from cepbench.experiments.studies.liu2011.runs import seconds_of
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
+from cepbench.experiments.studies.runs import sized
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.costs.reuse import ReuseProblem, Sources
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -30,7 +31,7 @@ from cepbench.streams.event_stream import EventStream
 _BEST = 10
 
 #: Profile → runs of every plan, and of the planners' and the fastest.
-PROFILES = {"quick": (1, 10), "full": (5, 30)}
+PROFILES = {"quick": {"every": 1, "repetitions": 10}, "full": {"every": 5, "repetitions": 30}}
 
 
 def every_plan(problem: ReuseProblem) -> Iterator[Sources]:
@@ -56,33 +57,19 @@ def plans_measured(
     evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Measure every plan of a workload, then the planners' and the fastest again.
+    """Measure every plan of the workload of a sweep, then the planners' and the fastest again.
 
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    sweep : str
-        Whose workload it is; by default that of Figure 19.
-    seed : int
-        Of the stream.
-    events : int
-        Trades.
-    repetitions : int
-        Runs of the planners' plans and the fastest; 0: as many as the profile has.
+    Without ``repetitions`` the latter run as often as the profile says.
 
-    Returns
-    -------
-    plans : DataFrame
-        A row a plan: ``plan`` (the source of each query), ``cost`` (calibrated), ``e_cube``,
-        ``milliseconds`` (the least of its runs), ``planners`` (whose plan it is).
-    runs : DataFrame
-        A row a run of a planner, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``seconds``,
-        ``over_best`` (divided by the time, in the same round, of the plan that is fastest by the median), ``faster_plans``
-        (percent of all plans that take less time than the planner's), ``load`` and ``plan_log_cost``
-        as :func:`cepbench.experiments.studies.liu2011.runs.with_axes` has them.
+    Returns a row a plan: ``plan`` (the source of each query), ``cost`` (calibrated), ``e_cube``,
+    ``milliseconds`` (the least of its runs), ``planners`` (whose plan it is); and a row a run of a
+    planner, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``seconds``,
+    ``over_best`` (divided by the time, in the same round, of the plan that is fastest by the
+    median), ``faster_plans`` (percent of all plans that take less time than the planner's),
+    ``load`` and ``plan_log_cost`` as :func:`cepbench.experiments.studies.liu2011.runs.with_axes`
+    has them.
     """
-    all_runs, best_runs = PROFILES[profile]
+    sizes = sized(PROFILES, profile, {"repetitions": repetitions})
     stream = company_stream(events, seed)
     workload = study_workload(sweep, stream.hierarchy)
     statistics = measure_statistics(workload, stream, seed=seed)
@@ -99,7 +86,7 @@ def plans_measured(
         )
         for sources in every_plan(problems["calibrated"])
     ]
-    seconds = np.min([_round(plans, stream, evaluator) for _ in range(all_runs)], axis=0)
+    seconds = np.min([_round(plans, stream, evaluator) for _ in range(sizes["every"])], axis=0)
     chosen = {
         planner: plan_workload(
             workload, statistics, planner, delays=True, seed=seed, evaluator=evaluator
@@ -123,10 +110,7 @@ def plans_measured(
     window = max(pattern.window.seconds for pattern in workload.patterns.values())
     span = seconds_of(stream)
     rounds = np.array(
-        [
-            _round([plans[k] for k in again], stream, evaluator)
-            for _ in range(repetitions or best_runs)
-        ]
+        [_round([plans[k] for k in again], stream, evaluator) for _ in range(sizes["repetitions"])]
     )
     fastest = rounds[:, np.median(rounds, axis=0).argmin()]
     rows = []

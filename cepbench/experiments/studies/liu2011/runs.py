@@ -31,38 +31,19 @@ RATES = {
 
 
 def runs_of(sweep: StudySweep) -> pd.DataFrame:
-    """The finished runs of a sweep, with what the figures have on their axes.
-
-    Parameters
-    ----------
-    sweep : StudySweep
-        Of whole streams.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`with_axes` does.
-    """
+    """The finished runs of a sweep of whole streams, see :func:`with_axes`."""
     return with_axes(sweep.results, sweep.streams)
 
 
 def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
-    """Finished runs with a setting, a series and their costs.
+    """Finished runs with a setting, a series and their costs; streams are by name.
 
-    Parameters
-    ----------
-    streams : mapping of str to Path
-        The events by the stream's name.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` does, with the planner as series, the evaluator as
-        ``regime`` and, as settings, DELL's rate if it varies, else the window in ms if several were
-        run, else the number of trades. Besides ``results_per_ms``; ``load``, seconds per second of the
-        stream; ``e_cube``, the cost of the plan by the paper's model, ``inverse_cost``, 10⁶ divided by
-        it, and ``plan_log_cost``, the logarithm of the cost per second: the model counts what is done
-        in a window.
+    As :func:`cepbench.experiments.studies.runs.figure_runs`, with the planner as series, the
+    evaluator as ``regime`` and, as settings, DELL's rate if it varies, else the window in ms if
+    several were run, else the number of trades. Besides ``results_per_ms``; ``load``, seconds per
+    second of the stream; ``e_cube``, the cost of the plan by the paper's model, ``inverse_cost``,
+    10⁶ divided by it, and ``plan_log_cost``, the logarithm of the cost per second: the model counts
+    what is done in a window.
     """
     results = results[results["status"] == OK]
     model = _by_model(results, streams)
@@ -120,11 +101,8 @@ def sources_of(details: str) -> Sources:
 def ways_of(results: pd.DataFrame) -> Styler:
     """How each planner computed each query, and how long that took, where there are most results.
 
-    Returns
-    -------
-    Styler
-        By planner and query, in the order of computation: ``source``, ``results``, ``reused``, and
-        for each evaluator the median of its milliseconds.
+    By planner and query, in the order of computation: ``source``, ``results``, ``reused``, and for
+    each evaluator the median of its milliseconds.
     """
     most = results.sort_values("matches", kind="stable").iloc[-1]
     same = (results["stream"] == most["stream"]) & (results["window"] == most["window"])
@@ -138,21 +116,11 @@ def ways_of(results: pd.DataFrame) -> Styler:
 
 
 def over_time(results: pd.DataFrame, workload: str) -> pd.DataFrame:
-    """Seconds of work until each push has been made, by the matches that it brought the total to.
+    """Seconds of work until each push of a workload, by the matches that it brought the total to.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it, of runs in batches.
-    workload : str
-        Its name in the sweep.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` does, with the number of matches as setting, which
-        is the same for all planners, since all find the same, and ``seconds``. The end of the stream
-        is left out.
+    Results are of runs in batches. As :func:`cepbench.experiments.studies.runs.figure_runs`, with
+    the number of matches as setting, which is the same for all planners, since all find the same.
+    The end of the stream is left out.
     """
     curves = results_over_time(results[results["pattern_id"] == f"workload-{workload}"])
     keys = ["generator", "repetition"]

@@ -82,26 +82,12 @@ def scale_runs(
     searched: int = SEARCHED,
     **changes: int,
 ) -> pd.DataFrame:
-    """Plan and run workloads by every planner, and each query alone, in turns.
+    """Plan and run workloads of these sizes by every planner, and each query alone, in turns.
 
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    seed : int
-        Of stream and workloads.
-    sizes : tuple of int
-        Numbers of queries.
-    searched : int
-        The most queries of a workload that planners by search get.
-    **changes
-        ``events`` and ``repetitions`` in the place of the profile's, unless 0.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` does, of the rows of
-        :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with the number of queries as setting.
+    Workloads of more than ``searched`` queries are not given to planners by search. Changes are
+    ``events`` and ``repetitions`` in the place of the profile's, unless 0. Runs are those of
+    :func:`cepbench.experiments.studies.liu2011.turns.planner_runs` with the number of queries as
+    setting.
     """
     its = sized(PROFILES, profile, changes)
     stream = company_stream(its["events"], seed)

@@ -1,14 +1,22 @@
-"""Planners that take turns on one workload in this process, each planning anew for every run."""
+"""Planners that take turns on one workload in this process, each planning anew for every run.
+
+[liu2011]_, section VII, shows each workload with one number of results, and prints no window; here they
+have windows in which there are from a thousand to ten million results, too.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.experiments.studies.runs import figure_runs, sized
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.patterns.concepts import ConceptHierarchy
@@ -23,17 +31,17 @@ PLANNERS = ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE")
 #: The series of runs of each query by itself, which share nothing.
 ALONE = "each alone"
 
+#: Profile of :func:`runs_by_results` → trades, least numbers of results, runs.
+PROFILES: dict[str, dict[str, Any]] = {
+    "quick": {"events": 10_000, "results": (10**3, 10**4, 10**5, 10**6), "repetitions": 5},
+    "full": {"events": 100_000, "results": (10**3, 10**4, 10**5, 10**6, 10**7), "repetitions": 10},
+}
+
+_ENGINE = "hierarchical-stacks"
+
 
 def study_workload(sweep: str, hierarchy: ConceptHierarchy | None, window: str = "") -> Workload:
-    """The only workload of one of the study's sweeps.
-
-    Parameters
-    ----------
-    sweep : str
-        Such as ``both``.
-    window : str
-        Such as ``10 milliseconds``; by default that of the sweep.
-    """
+    """The only workload of a sweep of the study, such as ``both``; in another window if one is given."""
     ((_, text),) = read_sweep(f"liu2011/{sweep}").config("").user_workloads
     if window:
         text = re.sub(r"(?<=WITHIN ).*", window, text)
@@ -56,20 +64,12 @@ def planner_runs(
     seed: int = 0,
     planners: Sequence[str] = PLANNERS,
 ) -> list[dict[str, Any]]:
-    """Plan a workload and list its matches, by planners in turns.
+    """Plan a workload and list its matches, by planners in turns; :data:`ALONE` runs each query by itself.
 
-    Parameters
-    ----------
-    planners : sequence of str
-        Names; :data:`ALONE` runs each query by itself.
-
-    Returns
-    -------
-    list of dict
-        A row a run, for :func:`cepbench.experiments.studies.runs.figure_runs`: ``size`` (queries), ``generator``
-        (the planner, or :data:`ALONE`), ``regime`` (the evaluator), ``seconds``, ``plan_seconds``
-        (refinements and planning), ``plan_cost`` (calibrated), ``matches``, ``reusing`` (queries with
-        a source), ``peak_bytes``.
+    A row a run, for :func:`cepbench.experiments.studies.runs.figure_runs`: ``size`` (queries),
+    ``generator`` (the planner, or :data:`ALONE`), ``regime`` (the evaluator), ``seconds``,
+    ``plan_seconds`` (refinements and planning), ``plan_cost`` (calibrated), ``matches``,
+    ``reusing`` (queries with a source), ``peak_bytes``.
     """
     statistics = measure_statistics(workload, stream, seed=seed)
     rows: list[dict[str, Any]] = []
@@ -110,3 +110,36 @@ def planner_runs(
                 }
             )
     return [row for row in rows if row["repetition"] >= 0]
+
+
+def runs_by_results(sweep: str, profile: str, *, seed: int = 0, **changes: Any) -> pd.DataFrame:
+    """Plan and run the workload of a sweep by every planner, in turns, in windows of more and more results.
+
+    Changes are ``events``, ``results`` and ``repetitions`` in the place of the profile's, unless 0
+    or empty. Runs are those of :func:`planner_runs` with the number of results as setting.
+    """
+    sizes = sized(PROFILES, profile, changes)
+    stream = company_stream(sizes["events"], seed)
+    rows = []
+    for least in sizes["results"]:
+        window = f"{window_for(sweep, stream, least)} milliseconds"
+        workload = study_workload(sweep, stream.hierarchy, window)
+        repetitions = sizes["repetitions"]
+        found = planner_runs(
+            workload, stream, evaluator=_ENGINE, repetitions=repetitions, seed=seed
+        )
+        rows += [row | {"setting": f"{row['matches']:,}", "window": window} for row in found]
+    return figure_runs(pd.DataFrame(rows), "setting", "generator")
+
+
+def window_for(sweep: str, stream: EventStream, results: int) -> int:
+    """The least window, in whole ms, in which a workload has so many results or more."""
+
+    def count(window: int) -> int:
+        workload = study_workload(sweep, stream.hierarchy, f"{window} milliseconds")
+        return evaluate(workload, stream, evaluator=_ENGINE, output="count").metrics.matches
+
+    low = high = 1
+    while count(high) < results:
+        low, high = high, -(-high * 5 // 4)
+    return bisect_left(range(high), results, low, high, key=count)

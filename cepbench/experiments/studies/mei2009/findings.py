@@ -14,10 +14,7 @@ _CLOSE = 0.95
 def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Medians over runs: settings in rows, engines and plans in columns, all in their order.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it.
+    Runs are those of :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams`.
     """
     plain = pd.DataFrame(
         {
@@ -28,15 +25,11 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
         }
     )
     found = plain.groupby(["setting", "engine", "plan"], sort=False)["value"].median()
-    wide = found.unstack(["engine", "plan"])
-    named = plain[["engine", "plan"]].drop_duplicates()
-    by_engine = named.sort_values(
-        "engine", key=lambda its: its.map(list(its.unique()).index), kind="stable"
+    columns = plain[["engine", "plan"]].drop_duplicates().itertuples(index=False, name=None)
+    wide = found.unstack(["engine", "plan"]).reindex(
+        plain["setting"].unique(), columns=pd.MultiIndex.from_tuples(columns)
     )
-    columns = by_engine.itertuples(index=False, name=None)
-    return wide.reindex(plain["setting"].unique()).reindex(
-        columns=pd.MultiIndex.from_tuples(columns)
-    )
+    return wide[plain["engine"].unique()]
 
 
 def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
@@ -50,10 +43,7 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
 def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     """How much faster one plan is than another under a setting, and how many partial matches it saves.
 
-    Returns
-    -------
-    str
-        Empty if one of them was not measured.
+    Empty if one of them was not measured.
     """
     speed = medians(runs, "events_per_second")
     created = medians(runs, "partial_matches_created")

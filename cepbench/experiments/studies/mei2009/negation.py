@@ -31,25 +31,13 @@ def surviving_pairs(
 ) -> pd.DataFrame:
     """The share of pairs that a negation leaves, and by what factor NSEQ is ahead of NEG.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it, of one engine and two
-        plans, ``NSEQ`` and ``NEG``.
-    pattern : Pattern
-        A SEQ of two events with a negated one between them.
-    streams : mapping of str to EventStream
-        Of each setting.
-    plans : mapping of str to TreePlan
-        The two plans by name.
+    Results are those of :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams`, of one
+    engine and the two plans by name, ``NSEQ`` and ``NEG``, of a SEQ of two events with a negated
+    one between them; streams are by setting.
 
-    Returns
-    -------
-    DataFrame
-        One row a setting and cost: ``setting``, ``cost`` (a value of :data:`COSTS`), ``measured``
-        and ``estimated`` shares with their ``q_error``; ``speed_up``, the median throughput of NSEQ
-        divided by that of NEG, and ``cost_ratio``, the estimated cost of NEG divided by that of
-        NSEQ.
+    One row a setting and cost: ``setting``, ``cost`` (a value of :data:`COSTS`), ``measured`` and
+    ``estimated`` shares with their ``q_error``; ``speed_up``, the median throughput of NSEQ divided
+    by that of NEG, and ``cost_ratio``, the estimated cost of NEG divided by that of NSEQ.
     """
     cells = results.groupby(["pattern_set", "generator"])
     speed, matches = (cells[name].median().unstack() for name in ("events_per_second", "matches"))

@@ -6,6 +6,7 @@ The paper's engine evaluates in rounds of a batch each (section 4.3) and does no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import pandas as pd
 
@@ -26,46 +27,32 @@ def batch_sizes(
     evaluators: Sequence[str],
     repetitions: int,
 ) -> pd.DataFrame:
-    """Push a stream in batches of each size, each a round, and time every push.
+    """Push a stream in batches of each size (events), each a round, and time every push.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Events of a batch.
-    evaluators : sequence of str
-        Run in turn, so that they share the drift of the machine's speed.
-
-    Returns
-    -------
-    DataFrame
-        One row a size, evaluator and repetition, as
-        :func:`cepbench.experiments.analysis.summary.summarize` takes them: ``pattern_set`` is the size,
-        ``pattern_id`` the run; ``events_per_second``; and ``latency_mean``, seconds from the push
-        that completes a match to its end, on average over the matches. The time in which a batch
-        fills, which depends on the source, is not included.
+    Evaluators run in turn, so that they share the drift of the machine's speed. One row a size,
+    evaluator and repetition, for summaries: ``pattern_set`` is the size, ``pattern_id`` the run;
+    ``events_per_second``; and ``latency_mean``, seconds from the push that completes a match to its
+    end, on average over the matches. The time in which a batch fills, which depends on the source,
+    is not included.
     """
     rows = []
-    for repetition in range(repetitions):
-        for size in sizes:
-            for evaluator in evaluators:
-                detector = Detector(pattern, plan, evaluator=evaluator, output="count")
-                seconds = waited = 0.0
-                for spent, matches in timed_pushes(detector, stream.batches(size)):
-                    seconds += spent
-                    waited += matches * spent
-                found = detector.metrics().matches
-                rows.append(
-                    {
-                        "setting": f"{size:,}",
-                        "size": len(pattern.planned_names),
-                        "repetition": repetition,
-                        "generator": "left-deep",
-                        "evaluator": evaluator,
-                        "status": OK,
-                        "events_per_second": len(stream) / seconds,
-                        "latency_mean": waited / found if found else float("nan"),
-                        "matches": found,
-                    }
-                )
+    for repetition, size, evaluator in product(range(repetitions), sizes, evaluators):
+        detector = Detector(pattern, plan, evaluator=evaluator, output="count")
+        pushes = list(timed_pushes(detector, stream.batches(size)))
+        waited = sum(matches * spent for spent, matches in pushes)
+        found = detector.metrics().matches
+        rows.append(
+            {
+                "setting": f"{size:,}",
+                "size": len(pattern.planned_names),
+                "repetition": repetition,
+                "generator": "left-deep",
+                "evaluator": evaluator,
+                "status": OK,
+                "events_per_second": len(stream) / sum(spent for spent, _ in pushes),
+                "latency_mean": waited / found if found else float("nan"),
+                "matches": found,
+            }
+        )
     runs = pd.DataFrame(rows)
     return in_settings(runs, runs["setting"]).assign(regime="", **OF_ONE_KIND)

@@ -23,8 +23,6 @@ MAKING = ", making matches"
 def setting_of(stream: str) -> str:
     """What a stream of a sweep of this study varies, in the words of the paper's axes.
 
-    Examples
-    --------
     >>> [setting_of(name) for name in ("sel-1-32", "sel1-1-50", "rates-1-50-50", "Sun-x10", "short")]
     ['1/32', 'sel1 = 1/50', '1:50:50', 'Sun ×10', 'short']
     """
@@ -41,23 +39,15 @@ def setting_of(stream: str) -> str:
 
 
 def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
-    """A sweep's results with a pattern set for each stream, and a pattern for each run on it.
+    """A sweep's results of one pattern with a pattern set for each stream, and a pattern for each run on it.
 
     Runs that make matches instead of counting them have another evaluator, named by the engine and
-    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts.
-    Runs of the NFA, which has no plan, stand beside the plans of every engine: each is repeated
-    under its evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
+    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts. Runs of the
+    NFA, which has no plan, stand beside the plans of every engine: each is repeated under its
+    evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it, of one pattern.
-
-    Returns
-    -------
-    DataFrame
-        With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
-        ``pattern_id`` that and the number of the run.
+    With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
+    ``pattern_id`` that and the number of the run.
     """
     runs = in_settings(results, results["stream"].map(setting_of)).assign(stream="")
     makes = runs["output"] == "matches"
@@ -73,15 +63,8 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
 def inverse_costs(summary: pd.DataFrame) -> pd.DataFrame:
     """1 / estimated cost, as the paper draws it beside throughput, from a summary of ``plan_cost``.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.analysis.settings.per_engine` has it.
-
-    Returns
-    -------
-    DataFrame
-        Rows of the metric ``inverse_cost``, each plan once, whatever runs it.
+    The summary is that of :func:`cepbench.experiments.analysis.settings.per_engine`; rows of the
+    metric ``inverse_cost``, each plan once, whatever runs it.
     """
     costs = summary[(summary["metric"] == "plan_cost") & summary["value"].notna()]
     costs = costs[costs["engine"] == costs["engine"].iloc[0]]

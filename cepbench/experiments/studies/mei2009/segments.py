@@ -30,20 +30,11 @@ WHOLE = "all"
 
 
 def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
-    """The rounds of all runs.
+    """The rounds of all runs of the sweep ``drift``, whose segments have equal numbers of them.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Of the sweep ``drift``, as :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it;
-        its segments have equal numbers of rounds.
-
-    Returns
-    -------
-    DataFrame
-        One row a run and round: ``repetition``, ``evaluator`` (with :data:`MAKING` if it makes
-        matches), ``generator`` (name of the plan or of the adaptive run), ``segment``, ``round`` (from
-        1), ``events``, ``seconds``.
+    One row a run and round: ``repetition``, ``evaluator`` (with :data:`MAKING` if it makes
+    matches), ``generator`` (name of the plan or of the adaptive run), ``segment``, ``round`` (from
+    1), ``events``, ``seconds``.
     """
     parts = []
     for row in _finished(results):
@@ -64,13 +55,8 @@ def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def switches_of(results: pd.DataFrame) -> pd.DataFrame:
-    """The switches of all adaptive runs.
-
-    Returns
-    -------
-    DataFrame
-        As :attr:`cepbench.AdaptiveDetector.switches`, with ``repetition``, ``evaluator`` and
-        ``generator``.
+    """The switches of all adaptive runs, as :attr:`cepbench.AdaptiveDetector.switches`, with the
+    names of the run.
     """
     return pd.DataFrame(
         [
@@ -90,20 +76,10 @@ def _finished(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Throughput of each repetition, for summaries and ledgers.
+    """Throughput of each repetition of :func:`rounds_of` in each setting, for summaries and ledgers.
 
-    Parameters
-    ----------
-    rounds : DataFrame
-        As :func:`rounds_of` returns it.
-    setting : str
-        ``segment``, with :data:`WHOLE` behind the segments, or ``round``.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.summary.summarize` takes it; ``pattern_set`` is the setting,
-        ``pattern_id`` the repetition.
+    Settings are a column: ``segment``, with :data:`WHOLE` behind the segments, or ``round``;
+    ``pattern_set`` is the setting, ``pattern_id`` the repetition.
     """
     parts = [rounds.assign(pattern_set=rounds[setting].astype(str))]
     if setting == "segment":

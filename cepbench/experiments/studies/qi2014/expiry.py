@@ -14,7 +14,7 @@ import pandas as pd
 
 from cepbench.engines.aggregation.live import Aggregator
 from cepbench.errors import EvaluationError
-from cepbench.experiments.studies.runs import number
+from cepbench.experiments.studies.runs import number, sized
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.ticker_trades import TICKERS, WINDOW, TickerTrades
 
@@ -31,18 +31,16 @@ ACTIVE = (10, 100, 1_000, 10_000, 100_000)
 EVENTS = 2_000
 
 #: Profile → runs, and the longest time in seconds that those of a method may be expected to take.
-PROFILES = {"quick": (5, 1.5), "full": (20, 600.0)}
+PROFILES = {
+    "quick": {"repetitions": 5, "longest": 1.5},
+    "full": {"repetitions": 20, "longest": 600.0},
+}
 
 
 def expected_seconds(method: str, length: int, active: int, events: int) -> float:
     """Roughly how long a method takes for some events at most, a microsecond for each match or event.
 
-    Parameters
-    ----------
-    method : str
-        One of :data:`METHODS`.
-    length, active : int
-        Items of the sequence, and active first events.
+    Of a sequence of ``length`` items, with so many active first events.
     """
     if method == "two-step":
         each = active ** (length - 1) / math.factorial(length - 1) / length  # matches
@@ -63,40 +61,24 @@ def expiry_runs(
 ) -> pd.DataFrame:
     """Measure methods in windows that are full: a run is :data:`EVENTS` further events.
 
-    The methods take turns on the same events.
+    The methods take turns on the same events. Without them, the number of ``repetitions`` and the
+    most seconds that the runs of a method may be expected to take, ``longest``, are those of the
+    profile.
 
-    Parameters
-    ----------
-    profile : str
-        One of :data:`PROFILES`.
-    seed : int
-        Of the stream.
-    lengths, active : sequence of int
-    repetitions : int
-        Runs; 0: as many as the profile has.
-    longest : float, optional
-        The most seconds that the runs of a method may be expected to take; by default the profile's.
+    A row a run, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``size``
+    (length), ``active``, ``plan_log_cost`` (its logarithm), ``series`` (the method), ``regime``
+    (the length in words), ``repetition``, ``seconds``, ``seconds_per_slide``, ``updates`` (of an
+    event), ``peak_objects``, ``digits`` (of the largest count), ``status``.
 
-    Returns
-    -------
-    DataFrame
-        A row a run, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``size`` (length),
-        ``active``, ``plan_log_cost`` (its logarithm), ``series`` (the method), ``regime`` (the length
-        in words), ``repetition``, ``seconds``, ``seconds_per_slide``, ``updates`` (of an event),
-        ``peak_objects``, ``digits`` (of the largest count), ``status``.
-
-    Raises
-    ------
-    EvaluationError
-        If the values of two methods differ.
+    Raises EvaluationError if the values of two methods differ.
     """
-    runs, its_longest = PROFILES[profile]
-    longest = its_longest if longest is None else longest
+    sizes = sized(PROFILES, profile, {"repetitions": repetitions})
+    longest = sizes["longest"] if longest is None else longest
     rows = [
         row
         for length in lengths
         for count in active
-        for row in _cell(length, count, repetitions or runs, longest, seed, methods)
+        for row in _cell(length, count, sizes["repetitions"], longest, seed, methods)
     ]
     return pd.DataFrame(rows)
 
@@ -149,13 +131,7 @@ def _cell(
 
 
 def growth(runs: pd.DataFrame) -> str:
-    """By what factor the time of an event grows with the active first events, for each method.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, of :func:`expiry_runs`.
-    """
+    """By what factor the time of an event grows with the active first events, for each method."""
     text = []
     for method in METHODS:
         own = runs[runs["generator"] == method]

@@ -26,28 +26,20 @@ _MILLISECOND = 1_000_000
 
 
 def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
-    """Results of sweeps, with what the figures have on their axes.
+    """Results of sweeps, with what the figures have on their axes, by rate, length and window.
 
-    Parameters
-    ----------
-    *results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it, of streams named by their
-        rate, such as ``r10``. At least one is of aggregation methods.
+    They are of streams named by their rate, such as ``r10``; at least one is of aggregation
+    methods. Besides the columns of results
 
-    Returns
-    -------
-    DataFrame
-        The same rows by rate, length and window, with
-
-        - ``regime``: the rate, trades of a ticker per second;
-        - ``series``: the method, how it shares work between queries, if it does, or the evaluator of a
-          run that only counts;
-        - ``size``: positive items of the longest query;
-        - ``window_size``: ms;
-        - ``active``: expected number of active events of an item;
-        - ``plan_log_cost``: its logarithm, as no run has a plan;
-        - ``seconds_per_slide``, also of a run that only counts, ``microseconds_per_slide`` and
-          ``updates_per_slide``: the window slides with every trade of the patterns' tickers.
+    - ``regime``: the rate, trades of a ticker per second;
+    - ``series``: the method, how it shares work between queries, if it does, or the evaluator of a
+      run that only counts;
+    - ``size``: positive items of the longest query;
+    - ``window_size``: ms;
+    - ``active``: expected number of active events of an item;
+    - ``plan_log_cost``: its logarithm, as no run has a plan;
+    - ``seconds_per_slide``, also of a run that only counts, ``microseconds_per_slide`` and
+      ``updates_per_slide``: the window slides with every trade of the patterns' tickers.
     """
     known = [table.dropna(axis="columns", how="all") for table in results]
     runs = pd.concat(known, ignore_index=True)
@@ -86,21 +78,11 @@ def _queries(text: str) -> Sequence[Pattern]:
 def active_for(
     runs: pd.DataFrame, factor: float, over: str, under: str, *, seed: int = 0
 ) -> tuple[float, float, float]:
-    """With how many active events of an item one series takes so many times as long as another.
+    """With how many active events of an item the series ``over`` takes ``factor`` times as long as ``under``.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, of one setting, in two regimes or
-        more.
-    over, under : str
-        Two series: the slower and the faster one.
-
-    Returns
-    -------
-    number, low, high : float
-        With a 95 % bootstrap interval over runs. Between the two numbers that were measured around
-        it, or the last two, the factor is a power of the number.
+    Runs are of one setting, in two regimes or more. The number, and its 95 % bootstrap interval
+    over runs. Between the two numbers that were measured around it, or the last two, the factor is
+    a power of the number.
     """
     seconds = runs.set_index(["generator", "repetition", "active"])["seconds_per_slide"]
     gains = np.log(seconds.loc[over] / seconds.loc[under]).unstack("active").dropna()
@@ -119,13 +101,7 @@ def active_for(
 
 
 def gain_at_length_5(runs: pd.DataFrame, *, seed: int = 0) -> str:
-    """By what factor A-Seq is faster than two-step at length 5, beside the paper's.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, with lengths as settings.
-    """
+    """By what factor A-Seq is faster than two-step at length 5, beside the paper's; settings are lengths."""
     longest = runs[runs["size"] == 5]
     gains = factors(longest, "seconds_per_slide", "two-step", "a-seq")["5"]
     text = "At length 5 A-Seq is " + " and ".join(
@@ -143,16 +119,8 @@ def gain_at_length_5(runs: pd.DataFrame, *, seed: int = 0) -> str:
 def extremes(long: pd.DataFrame, short: pd.DataFrame) -> pd.DataFrame:
     """The longest sequence by A-Seq beside the shortest by two-step, which Figure 14(a) compares.
 
-    Parameters
-    ----------
-    long, short : DataFrame
-        As :func:`runs_of` returns them.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, with the setting ``extremes``, which
-        has no size.
+    As :func:`cepbench.experiments.studies.runs.figure_runs`, of two tables of :func:`runs_of`, with
+    the setting ``extremes``, which has no size.
     """
     most = (long["method"] == "a-seq") & (long["size"] == 10) & (long["window_size"] == 2000)
     least = (short["method"] == "two-step") & (short["size"] == 2) & (short["window_size"] == 100)
@@ -163,16 +131,8 @@ def extremes(long: pd.DataFrame, short: pd.DataFrame) -> pd.DataFrame:
 def workload_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs of workloads named ``q3_prefix2`` with what their queries share.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`runs_of` returns it.
-
-    Returns
-    -------
-    DataFrame
-        The same rows with ``queries`` (their number), ``place`` (of the common items, ``prefix`` or
-        ``tail``), ``common`` (their number), and ``workload``, all three in words.
+    With ``queries`` (their number), ``place`` (of the common items, ``prefix`` or ``tail``),
+    ``common`` (their number), and ``workload``, all three in words.
     """
     named = (
         runs["pattern_id"]
@@ -184,17 +144,9 @@ def workload_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def saved(runs: pd.DataFrame, sharing: str) -> pd.DataFrame:
-    """The time that sharing saves in each run.
+    """The time that a series that shares saves in each run, over A-Seq on each query.
 
-    Parameters
-    ----------
-    sharing : str
-        A series, which is compared with A-Seq on each query.
-
-    Returns
-    -------
-    DataFrame
-        The rows of the series ``saved by …``, whose ``seconds_per_slide`` is the difference.
+    The rows of the series ``saved by …``, whose ``seconds_per_slide`` is the difference.
     """
     key = ["regime", "pattern_id"]
     apart = runs[runs["generator"] == "a-seq"].set_index(key)["seconds_per_slide"]
@@ -204,18 +156,7 @@ def saved(runs: pd.DataFrame, sharing: str) -> pd.DataFrame:
 
 
 def gains_by_sharing(runs: pd.DataFrame, *sharing: str) -> pd.DataFrame:
-    """By what factors sharing saves time and updates over A-Seq on each query.
-
-    Parameters
-    ----------
-    *sharing : str
-        Series.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`factors`, below one another.
-    """
+    """By what factors series that share save time and updates over A-Seq on each query, below one another."""
     tables = {
         f"{words}, {name}": factors(runs, metric, "a-seq", name)
         for name in sharing
@@ -227,15 +168,7 @@ def gains_by_sharing(runs: pd.DataFrame, *sharing: str) -> pd.DataFrame:
 
 
 def gain_of_workload(runs: pd.DataFrame, workload: str, sharing: str) -> str:
-    """By what factors sharing saves time and updates of one workload, in a sentence.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, with workloads as settings.
-    workload, sharing : str
-        A setting, and a series that is compared with A-Seq on each query.
-    """
+    """By what factors a series saves time and updates of one workload, a setting, over A-Seq on each query."""
     time, updates = (
         factors(runs, metric, "a-seq", sharing)[workload]
         for metric in ("seconds_per_slide", "updates")

@@ -40,11 +40,10 @@ def plan_workload(
     seed: int = 0,
     evaluator: str | None = None,
 ) -> WorkloadPlan:
-    """Choose what the queries of a workload share.
+    """Choose what the queries of a workload share; a plan with the planner and its estimated cost.
 
     Parameters
     ----------
-    workload : Workload
     statistics : mapping of str to Statistics
         Of every query, as :func:`cepbench.measure_statistics` gives them for a workload.
     planner : str, optional
@@ -66,11 +65,6 @@ def plan_workload(
         ``calibrated`` counts: by default ``tree``, as which one is priced that shares no work between
         queries.
 
-    Returns
-    -------
-    WorkloadPlan
-        With the planner and its estimated cost.
-
     Raises
     ------
     PlanGeneratorError
@@ -78,10 +72,8 @@ def plan_workload(
         invalid.
     PlanningRefusedError
         If the workload is beyond the limits of the planner.
-    StatisticsError
-        If the statistics of a query are missing or insufficient.
-    PlanError
-        If it is not a workload.
+    StatisticsError, PlanError
+        If the statistics of a query are missing or insufficient; if it is not a workload.
     """
     workload = workload_from(workload)
     if planner is None:

@@ -61,7 +61,8 @@ def _shared_prefixes(problem: SharingProblem, rng: np.random.Generator) -> tuple
 
 
 #: Name → planner.
-WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
+WORKLOAD_PLANNERS = Registry(
+    WorkloadPlanner,
     "planner of workloads",
     PlanGeneratorError,
     (
@@ -77,28 +78,23 @@ WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
         WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_", virtual=True),
         WorkloadPlanner("FORESTS", forests, "matches", virtual=True, orders=True),
     ),
+    example='@workload_planner("MINE")',
+    wanted="a planner of workloads is a function, not {}",
 )
 
 
 def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> Callable[[_F], _F]:
     """Register the decorated function as a planner of reused matches; it is returned unchanged.
 
-    Registering a name again replaces a user-defined planner; built-in ones cannot be replaced.
-    :func:`cepbench.check_workload_planner` tests it.
+    Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
+    user-defined planner; built-in ones cannot be replaced. :func:`cepbench.check_workload_planner`
+    tests it.
 
-    Parameters
-    ----------
-    name : str
-        Compared without regard to case, ``-`` and ``_``.
-    source : str
-        The paper.
-    virtual : bool
-        Whether its problems have virtual queries and unions: ``problem.virtual``, ``problem.unions``.
+    If ``virtual``, its problems have virtual queries and unions: ``problem.virtual``,
+    ``problem.unions``. The source is the paper.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If the name is that of a built-in planner, or the decorated object is not callable.
+    Raises PlanGeneratorError if the name is that of a built-in planner, or the decorated object is
+    not callable.
 
     Examples
     --------
@@ -110,9 +106,6 @@ def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> C
     ...             sources[edge.query] = edge.source
     ...     return sources
     """
-    WORKLOAD_PLANNERS.check_name(name, '@workload_planner("MINE")')
     return WORKLOAD_PLANNERS.decorator(
-        name,
-        "a planner of workloads",
-        lambda function: WorkloadPlanner(name, function, "matches", source, virtual),
+        name, lambda function: WorkloadPlanner(name, function, "matches", source, virtual)
     )

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.errors import PlanError
+from cepbench.errors import ExperimentError, PlanError
 from cepbench.experiments.studies.liu2011 import drift
-from cepbench.experiments.studies.liu2011.by_results import runs_by_results, window_for
 from cepbench.experiments.studies.liu2011.every_plan import every_plan, plans_measured
 from cepbench.experiments.studies.liu2011.runs import over_time, ways_of, with_axes
 from cepbench.experiments.studies.liu2011.scale import (
@@ -25,7 +24,9 @@ from cepbench.experiments.studies.liu2011.turns import (
     ALONE,
     PLANNERS,
     company_stream,
+    runs_by_results,
     study_workload,
+    window_for,
 )
 from cepbench.experiments.studies.runs import figure_runs
 from cepbench.experiments.sweeps.cells import results_frame
@@ -217,3 +218,19 @@ def test_claims_are_judged_on_both_engines(bottom_up: float) -> None:
     for claim in ("concept-naive", "concept-top-down"):
         assert (judged[claim] == {"holds"}) == (bottom_up == 1.0), claim
     assert (own.groupby("id").size() >= 2).all()
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        scale_runs,
+        plans_measured,
+        lambda profile: runs_by_results("concept", profile),
+        lambda profile: drift.drift_runs(profile, evaluator="tree"),
+    ],
+)
+def test_an_unknown_profile_is_an_error(measure: Any) -> None:
+    with pytest.raises(
+        ExperimentError, match="unknown profile 'quik'; there are quick and full; did"
+    ):
+        measure("quik")
