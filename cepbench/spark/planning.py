@@ -33,6 +33,7 @@ def measure_statistics(
     ----------
     df, time, type
         See :func:`cepbench.spark.detect`.
+    pattern : Pattern, str or Workload
     seed : int
         Of the sampled pairs.
 
@@ -82,6 +83,12 @@ def plan(
     generator : str, optional
         A name in ``cep.PLAN_GENERATORS``, by default that of :func:`cepbench.plan`; of a workload in
         ``cep.WORKLOAD_PLANNERS``, by default CHASE.
+    seed, cost
+        See :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
+
+    Returns
+    -------
+    OrderPlan, TreePlan, UnionPlan or WorkloadPlan
 
     Raises
     ------

@@ -30,12 +30,16 @@ class Situation:
 
     Attributes
     ----------
+    plans : Plans
+        Makes and compares plans.
     plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The running plan.
     averages : Averaged or AveragedQueries
         The windowed averages; for a policy that foresees, those of this round alone, measured in full.
     planned : Averaged, AveragedQueries or None
         Those with which a plan was last made; None before that.
+    threshold, gain : float
+        See :func:`cepbench.adapt`.
     round : int
         The number of the round, from 0.
     """
@@ -98,10 +102,12 @@ class AdaptationPolicy:
 
     Attributes
     ----------
+    name : str
     function : callable
         :class:`Situation` → reason to plan anew, or None.
     foresees : bool
         Whether it sees this round's own statistics, measured in full.
+    description : str
     """
 
     name: str
