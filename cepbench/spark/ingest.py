@@ -154,7 +154,6 @@ def ingest_minute_bars(
 
     Parameters
     ----------
-    spark : SparkSession
     files : path or iterable of paths
         Text files without a header, plain or gzip-compressed. Events of equal time are in the order
         of files and rows.
@@ -208,10 +207,6 @@ def ingest_lobster(
         See :func:`ingest_minute_bars`.
     date : date, optional
         The day of the messages; by default taken from each file's name, as in LOBSTER's files.
-
-    Returns
-    -------
-    IngestReport
 
     Raises
     ------

@@ -92,7 +92,6 @@ def watched(
 
     Parameters
     ----------
-    spark : SparkSession
     name, unit : str
         Labels of the progress bar.
     finished : callable, optional

@@ -81,7 +81,6 @@ def detect_stream(
     ----------
     df : DataFrame
         A stream of events in any order, without a watermark.
-    pattern : Pattern or str
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         From statistics of earlier events; None for an evaluator that runs without a plan.
     time, type : str

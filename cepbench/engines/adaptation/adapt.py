@@ -141,13 +141,7 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
 
 
 def _statistics_frame(rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """Averages by round as a table.
-
-    Parameters
-    ----------
-    rows : iterable of (int, int, str, str, float)
-        Position and timestamp, quantity, variables and value.
-    """
+    """Averages by round as a table."""
     types = {"position": np.int64, "time": np.int64, "value": np.float64}
     return pd.DataFrame(list(rows), columns=_COLUMNS).astype(types)
 
@@ -214,10 +208,6 @@ def adapt(
         Seed of samples and randomized generators.
     missing_types : {"warn", "error"}
         As in :func:`cepbench.evaluate`.
-
-    Returns
-    -------
-    AdaptiveResult or AdaptiveWorkloadMatches
 
     Raises
     ------

@@ -65,13 +65,7 @@ _ACTIVE, _EVENTS, _FIRST = 0, 1, 4
 
 
 class Averages(Stateful):
-    """The rates and selectivities over the last rounds, together of :data:`SPAN` events.
-
-    Parameters
-    ----------
-    batch_size : int
-        Events in a round.
-    """
+    """The rates and selectivities over the last rounds, together of :data:`SPAN` events."""
 
     SAVED = ("_numbers",)
 
@@ -340,12 +334,7 @@ class Averaged:
 
 
 class AveragedQueries:
-    """The statistics of the queries of a workload [liu2011]_, section 6: those of each of them.
-
-    Attributes
-    ----------
-    by_query : mapping of str to Averaged
-    """
+    """The statistics of the queries of a workload [liu2011]_, section 6: those of each of them."""
 
     def __init__(self, by_query: Mapping[str, Averaged]) -> None:
         self.by_query = by_query

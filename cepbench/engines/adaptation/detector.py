@@ -70,11 +70,6 @@ class AdaptiveDetector(Detector):
     position : int
         Position of the first event to be pushed; see :class:`cepbench.Detector`.
 
-    Attributes
-    ----------
-    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
-        The running plan.
-
     Raises
     ------
     AdaptationError

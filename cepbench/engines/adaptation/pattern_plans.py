@@ -41,15 +41,7 @@ COST = "throughput"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PatternPlans(Plans):
-    """Plans of a generator.
-
-    Attributes
-    ----------
-    generator : PlanGenerator
-    cost : CostModel
-    task : Task
-        With the first plan.
-    """
+    """Plans of a generator."""
 
     queries: Pattern
     generator: PlanGenerator

@@ -52,13 +52,6 @@ class Plans(ABC):
 
     Attributes
     ----------
-    queries : Pattern or Workload
-    asked : Arguments
-    policy : AdaptationPolicy
-    threshold, gain : float
-    batch_size : int
-        Events in a round.
-    seed : int
     planned : bool
         Whether to begin with a plan for the first events instead of the given one.
     """
@@ -149,11 +142,8 @@ class Switch:
         Position of the first event that the new plan processes as a new one.
     time : int
         Timestamp of the last event before it.
-    old, new : str
-        The plans as texts.
     predicted_gain : float
         How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
-    reason : str
     seconds : float
         For planning and rebuilding.
     """
@@ -168,21 +158,7 @@ class Switch:
 
 
 class Rounds(Stateful):
-    """A run by several plans in turn.
-
-    Parameters
-    ----------
-    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
-        The first one.
-
-    Attributes
-    ----------
-    first, plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
-        The first and the running plan.
-    inner : Detector
-        The one with the running plan.
-    switches : list of Switch
-    """
+    """A run by several plans in turn."""
 
     SAVED = (
         "_position", "_time", "_round", "_in_round", "_averages", "_planned_for", "_switched", "_recent",

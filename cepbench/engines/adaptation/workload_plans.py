@@ -31,13 +31,7 @@ PLANNER, COST = "CHASE", "calibrated"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadPlans(Plans):
-    """Plans of a planner of workloads.
-
-    Attributes
-    ----------
-    planner, cost : str
-    generator, evaluator : str or None
-    """
+    """Plans of a planner of workloads."""
 
     queries: Workload
     planner: str

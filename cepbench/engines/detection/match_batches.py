@@ -33,13 +33,7 @@ _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
 
 
 class MatchBatches(Iterator[pa.Table]):
-    """Batches of matches, computed lazily, and the metrics so far.
-
-    Parameters
-    ----------
-    metrics : callable
-        Returns the metrics so far.
-    """
+    """Batches of matches, computed lazily, and the metrics so far."""
 
     def __init__(self, tables: Iterator[pa.Table], metrics: Callable[[], Metrics]) -> None:
         self._tables = tables

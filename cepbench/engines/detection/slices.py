@@ -59,10 +59,6 @@ class SliceDetection(Slicer):
 
     Attributes
     ----------
-    pattern : Pattern or Workload
-    evaluator : str or None
-    counts : bool
-        Whether matches are only counted.
     key : str or None
         An attribute by whose values the stream is divided too.
 

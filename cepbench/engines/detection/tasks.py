@@ -44,10 +44,6 @@ def task_for(
 
     Parameters
     ----------
-    pattern, plan
-        See :class:`cepbench.Detector`.
-    asked : Arguments
-        Those of another task too.
     whole_stream : bool
         Whether the stream is pushed as a single batch.
 
@@ -249,10 +245,6 @@ def refuse(
     ----------
     what : str
         Follows "cannot".
-    can : callable
-        Whether an evaluator can do it.
-    advice : str
-        Further advice.
     """
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
     raise error(

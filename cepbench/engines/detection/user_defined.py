@@ -45,8 +45,6 @@ def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
 
     Parameters
     ----------
-    name : str
-        Name of the evaluator.
     returned : DataFrame or int
         0 stands for no matches.
     positions : range

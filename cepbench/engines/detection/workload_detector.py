@@ -40,10 +40,6 @@ class WorkloadDetector(Detector):
     evaluator, options, output, partial_match_limit, position
         As of :class:`cepbench.Detector`; ``output`` is ``matches``, ``arrow`` or ``count``.
 
-    Attributes
-    ----------
-    plan : WorkloadPlan
-
     Raises
     ------
     PatternError, PlanError, EvaluationError

@@ -86,10 +86,6 @@ class WorkloadRun(Stateful):
 
     Attributes
     ----------
-    asked : Arguments
-    plan : WorkloadPlan
-    position : int
-        That of the next event.
     detectors : dict of str to Detector
         Those of the queries that are computed from scratch.
     clock : ArrivalClock or None
@@ -121,8 +117,6 @@ class WorkloadRun(Stateful):
 
         Parameters
         ----------
-        order : sequence of str, optional
-            Of the queries, where it is not the plan's.
         groups : mapping of str to int, optional
             The state that each query from scratch shares, by default the same one.
         reused : iterable of str

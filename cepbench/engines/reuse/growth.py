@@ -67,12 +67,8 @@ class Growth:
 
     Parameters
     ----------
-    names : sequence of str
-        The variables bound.
     begun : int32 array, shape (variables, matches)
         Positions, which satisfy all that the query asks of these variables, but for its negations.
-    limit : int
-        Maximum number of partial matches.
     sought : Sought
         Restricts the variable that precedes, or follows, all others.
     """
