@@ -19,9 +19,9 @@ from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import Reuse, Source, check_queries, reused_by
-from cepbench.planning.plans.reuse_drawing import reuse_svg
+from cepbench.planning.plans.reuse_drawing import reuse_diagram
 from cepbench.planning.plans.segments import Segment, SegmentTable, SequenceItems, tables_of
-from cepbench.planning.plans.workload_drawing import workload_svg
+from cepbench.planning.plans.workload_drawing import workload_diagram
 from cepbench.planning.workloads.model import Workload
 
 if TYPE_CHECKING:
@@ -367,11 +367,11 @@ class WorkloadPlan:
     def _repr_html_(self) -> str:
         if self.sources is not None:
             texts = {query: str(its) for query, its in self.computed.patterns.items()}
-            drawing = reuse_svg([*self._reused.values()], texts, self.virtual)
+            drawing = reuse_diagram([*self._reused.values()], texts, self.virtual)
             return str(FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
-        drawing = workload_svg(self.tables) if self.tables else ""
+        drawing = workload_diagram(self.tables) if self.tables else ""
         return str(FIGURE(caption=caption, drawing=drawing))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from cepbench.markup import Html
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.app.shown import error_html
 from cepbench.presentation.exploration.cube import Cube, Move
-from cepbench.presentation.exploration.cube_picture import LEGEND, cube_layout, cube_svg
+from cepbench.presentation.exploration.cube_picture import LEGEND
 from cepbench.streams.event_stream import EventStream
 
 _WAYS = ("roll up", "drill down")
@@ -146,31 +147,31 @@ class CubeExplorer:
 
     def _draw_graph(self) -> None:
         """Lines, and buttons in the place of the boxes."""
-        labels = self.cube.labels(self.chosen)
-        layout = cube_layout(self.cube.workload, labels)
+        labels, picture = self.cube.labels(self.chosen), self.cube.picture(self.chosen)
+        left, top, width, _ = picture.extent
+        hidden = [replace(box, shape="", texts=()) for box in picture.boxes]
         lines = widgets.HTML(
-            str(cube_svg(layout, {}, sources=self.cube.sources)),
-            layout={"grid_area": _AREA, "margin": "0", "width": f"{layout.width:.0f}px"},
+            str(replace(picture, boxes=hidden)),
+            layout={"grid_area": _AREA, "margin": "0", "width": f"{width:.0f}px"},
         )
         self.buttons = {}
-        for query, (x, y) in layout.boxes.items():
+        for query, box in zip(labels, picture.boxes, strict=True):
+            x, y = box.at(-1, -1)
             button = widgets.Button(
                 description=labels[query],
                 tooltip=str(self.cube.workload.patterns[query]),
                 button_style="primary" if query == self.chosen else "",
                 layout={
                     "grid_area": _AREA,
-                    "margin": f"{y:.0f}px 0 0 {x:.0f}px",
-                    "width": f"{layout.wide:.0f}px",
-                    "height": f"{layout.high:.0f}px",
+                    "margin": f"{y - top:.0f}px 0 0 {x - left:.0f}px",
+                    "width": f"{box.width:.0f}px",
+                    "height": f"{box.height:.0f}px",
                 },
             )
             button.on_click(lambda _, query=query: self._guarded(partial(self.choose, query)))
             self.buttons[query] = button
         self._graph.children = [
-            widgets.GridBox(
-                [lines, *self.buttons.values()], layout={"width": f"{layout.width:.0f}px"}
-            )
+            widgets.GridBox([lines, *self.buttons.values()], layout={"width": f"{width:.0f}px"})
         ]
 
 

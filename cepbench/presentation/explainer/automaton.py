@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cepbench.engines.automata.drawing import automaton_svg
+from cepbench.diagram import Diagram
+from cepbench.engines.automata.drawing import automaton_diagram
 from cepbench.engines.automata.model import Automaton
 from cepbench.markup import Html
 from cepbench.presentation.explainer.columns import MISSING, Row, percent, short
@@ -113,10 +114,10 @@ class AutomatonExplanation(Explanation):
         ]
         return str(_PAGE(figures=figures, headings=headings, sentences=self.sentences()))
 
-    def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> str:
+    def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> Diagram:
         """The automaton with passes at its edges and the mean number of runs in its states."""
         if not self._is_counted:
-            return automaton.svg()
+            return automaton_diagram(automaton.states, automaton.edges)
         notes = {
             edge: f"{short(row['passed'])} of {short(row['tested'])}"
             for edge, row in zip(automaton.edges, rows, strict=True)
@@ -127,7 +128,7 @@ class AutomatonExplanation(Explanation):
             "" if math.isnan(mean) else f"ø {short(mean)}"
             for mean in (means[state.name] for state in automaton.states[:-1])
         ]
-        return automaton_svg(automaton.states, automaton.edges, notes, contents)
+        return automaton_diagram(automaton.states, automaton.edges, notes, contents)
 
 
 def _cells(row: Row) -> list[str]:
@@ -149,7 +150,7 @@ def _without_merging(apart: float, merged: float) -> str:
 _PAGE = Html(
     """<div class="cep-explanation">{% for figure in figures %}
 <figure class="cep-plan"><figcaption>automaton of {{ figure.pattern }}</figcaption>
-{{ figure.drawing | safe }}
+{{ figure.drawing }}
 <table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th>
 {% for heading in headings %}<th style="text-align:right">{{ heading }}</th>{% endfor %}
 <th style="text-align:left">formula</th></tr>

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from markupsafe import Markup
-
-from cepbench.markup import Html, element, picture, shortened
-from cepbench.planning.plans.drawing import placed_nodes
+from cepbench.diagram import Diagram
+from cepbench.markup import Html
+from cepbench.planning.plans.drawing import Mark, tree_diagram
 from cepbench.planning.plans.notes import shown_log
-from cepbench.planning.plans.tree import Tree
+from cepbench.planning.plans.tree import Tree, leaves
 from cepbench.presentation.explainer.columns import (
     MISSING,
     NodeColumn,
@@ -27,25 +25,9 @@ from cepbench.presentation.explainer.columns import (
 )
 from cepbench.presentation.explainer.text import groups_of, labelled
 
-_LETTER = 7.8  # upper estimate of the pixels of a letter
-_MOST_LEAVES = 14  # larger trees are drawn smaller, with numbers only in tooltips
 _THINNEST, _THICKEST = 1.0, 11.0
 _DECADES = 3.0  # orders of magnitude between the thickest and the thinnest line
 
-
-class _Spacing(NamedTuple):
-    """Pixels per leaf, per level, above the root and to its right, and below the leaves."""
-
-    column: float
-    row: float
-    top: float
-    beside: float
-    below: float
-
-
-_LARGE = _Spacing(118.0, 78.0, 46.0, 150.0, 74.0)
-_SMALL = _Spacing(54.0, 34.0, 16.0, 54.0, 42.0)  # for many pictures side by side
-_DENSE = _Spacing(40.0, 16.0, 46.0, 150.0, 30.0)
 
 #: Colours of the triangles for more (up) and less (down) than expected.
 _MORE, _LESS = "#d55e00", "#3b8ed0"
@@ -59,67 +41,43 @@ def tree_picture(
     table: Sequence[Row],
     *,
     measured: bool,
-    small: bool = False,
+    longest: int = 14,
     largest: float | None = None,
     colour: str = "currentColor",
-) -> str:
-    """The tree of one branch, whose rows are ``table``, as an ``<svg>`` without ids, styles or scripts.
+) -> Diagram:
+    """The tree of one branch, whose rows are ``table``, with the ``longest`` names of that many letters.
 
-    With ``small`` it is one of many pictures side by side. ``largest`` is the ln of the partial matches of
-    the thickest line, by default the maximum of this tree: the lines of trees with an equal one are
-    comparable. The lines have the ``colour``.
+    ``largest`` is the ln of the partial matches of the thickest line, by default the maximum of this tree:
+    the lines of trees with an equal one are comparable. The lines have the ``colour``.
     """
-    placed, edges = placed_nodes(tree)
-    leaves = sum(bool(node.name) for node in placed)
-    levels = placed[-1].height
-    roomy = leaves <= _MOST_LEAVES
-    room = (_SMALL if small else _LARGE) if roomy else _DENSE
-    # The root's text is to its right and may be wider than the tree.
-    width = max(room.column * leaves, room.column * (placed[-1].x + 0.5) + room.beside)
-    height = room.top + room.row * levels + room.below
     checked = _checked_at(table)
-
-    def at(number: int) -> tuple[float, float]:
-        node = placed[number]
-        return room.column * (node.x + 0.5), room.top + room.row * (levels - node.height)
-
-    widths = _widths(table, measured=measured, largest=largest)
-    parts = []
-    for parent, child in edges:
-        (x1, y1), (x2, y2) = at(parent), at(child)
-        parts.append(
-            element(
-                "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour,
-                stroke_opacity="0.35" if colour == "currentColor" else "0.6",
-                stroke_linecap="round", stroke_width=widths[child],
-            )
-        )  # fmt: skip
-    beside = {child: ("end", "start")[place % 2] for place, (_, child) in enumerate(edges)}
-    for number, node in enumerate(placed):
-        x, y = at(number)
-        cells = table[number]
-        operator = [cells["operator"]] if cells["operator"] else []
-        lines = [*operator, *_lines(cells, measured=measured), *checked.get(number, ())]
-        tip = "; ".join([cells["variables"], *lines])
-        texts = []
-        if node.name:
-            name = shortened(node.name, int(room.column / _LETTER))
-            texts.append(
-                element("text", name, x=x, y=y + 20, font_weight=600, font_size=13,
-                        text_anchor="middle")
-            )  # fmt: skip
-            if roomy:
-                texts += [_line(x, y + 36 + 14 * k, line) for k, line in enumerate(lines)]
-        elif roomy:
-            side = beside.get(number, "start")
-            shift = -14 if side == "end" else 14
-            texts += [
-                _line(x + shift, y - 2 - 13 * k, line, side)
-                for k, line in enumerate(reversed(lines))
-            ]
-        parts.append(element("g", element("title", tip), _mark(x, y, cells, measured), *texts))
-    return picture(
-        "plan tree with partial matches", width, height, *parts, style=";overflow:visible"
+    rows = table[: 2 * len(leaves(tree)) - 1]
+    notes = [
+        [
+            *filter(None, [row["operator"]]),
+            *_lines(row, measured=measured),
+            *checked.get(number, ()),
+        ]
+        for number, row in enumerate(rows)
+    ]
+    look = {
+        "stroke": colour, "stroke_opacity": 0.35 if colour == "currentColor" else 0.6,
+        "stroke_linecap": "round",
+    }  # fmt: skip
+    return tree_diagram(
+        tree,
+        notes,
+        title="plan tree with partial matches",
+        longest=longest,
+        marks={
+            number: Mark("up" if is_more(row) else "down", 10.0 + 6.0 * severity(row), _colour(row))
+            for number, row in enumerate(rows if measured else ())
+            if severity(row)
+        },
+        lines=[
+            {**look, "stroke_width": width}
+            for width in _widths(table, measured=measured, largest=largest)
+        ],
     )
 
 
@@ -170,7 +128,7 @@ _TABLE = Html(
 def _cell_style(column: NodeColumn, row: Row) -> str:
     style = "text-align:right;padding-left:1em"
     if column.name == "off by" and severity(row):
-        style += f";font-weight:bold;border-right:4px solid {_MORE if is_more(row) else _LESS}"
+        style += f";font-weight:bold;border-right:4px solid {_colour(row)}"
     if column.name in ("cost", "time"):
         share = row[f"{column.name}_share"]
         if not math.isnan(share):
@@ -199,18 +157,9 @@ def _lines(row: Row, *, measured: bool) -> list[str]:
     return [*lines, off_by(row)] if severity(row) else lines
 
 
-def _mark(x: float, y: float, row: Row, measured: bool) -> str:
-    """A point, or for a marked estimate a triangle: up for more, down for less than expected."""
-    marks = severity(row) if measured else 0
-    if not marks:
-        return element("circle", cx=x, cy=y, r=3.5)
-    size = 5.0 + 3.0 * marks
-    way, colour = (-1, _MORE) if is_more(row) else (1, _LESS)
-    corners = (
-        f"{x - size:.1f},{y - way * size * 0.6:.1f} {x + size:.1f},{y - way * size * 0.6:.1f} "
-        f"{x:.1f},{y + way * size:.1f}"
-    )
-    return element("polygon", points=corners, fill=colour)
+def _colour(row: Row) -> str:
+    """Of the mark of a node whose estimate is off."""
+    return _MORE if is_more(row) else _LESS
 
 
 def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> list[float]:
@@ -239,7 +188,3 @@ def _checked_at(table: Sequence[Row]) -> dict[int, list[str]]:
             word = row["operator"] or words[row["kind"]]
             found.setdefault(row["parent"], []).append(f"{word} {row['variables']}")
     return found
-
-
-def _line(x: float, y: float, text: str, anchor: str = "middle") -> Markup:
-    return element("text", text, x=x, y=y, opacity="0.85", text_anchor=anchor)

@@ -22,7 +22,7 @@ from cepbench.planning.costs.reuse_calibrated import Calibrated
 from cepbench.planning.planners.sharing.generate import with_virtual
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import sources_in
-from cepbench.planning.plans.reuse_drawing import reuse_svg
+from cepbench.planning.plans.reuse_drawing import reuse_diagram
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.measure import active_time, measure_statistics
@@ -156,7 +156,7 @@ class WorkloadExplanation:
 
     def _repr_html_(self) -> str:
         rows = self._rows() if self.metrics is not None else []
-        drawing = reuse_svg(
+        drawing = reuse_diagram(
             [self.plan.reuse(query) for query in self.plan.order],
             {query: str(its) for query, its in self.plan.computed.patterns.items()},
             self.plan.virtual,

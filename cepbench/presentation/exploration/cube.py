@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.diagram import Diagram
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.runs.result import Result
 from cepbench.engines.runs.workload_result import Step
@@ -28,7 +29,7 @@ from cepbench.planning.workloads.cube_operations import (
 )
 from cepbench.planning.workloads.model import Workload
 from cepbench.planning.workloads.refinement import embeddings
-from cepbench.presentation.exploration.cube_picture import LEGEND, cube_layout, cube_svg
+from cepbench.presentation.exploration.cube_picture import LEGEND, cube_diagram
 from cepbench.streams.event_stream import EventStream
 
 #: Queries of a picture; of a larger workload those that the chosen one is related to.
@@ -230,17 +231,11 @@ class Cube:
             queries = [query for query in queries if query in near]
         return {q: f"{q}: {self.results[q].metrics.matches:,}" for q in queries}
 
-    def picture(self, chosen: str) -> str:
+    def picture(self, chosen: str) -> Diagram:
         """The graph of the queries, with one of them marked."""
+        sources = {query: step.source for query, step in self.steps.items()}
         labels = self.labels(chosen)
-        tips = {query: str(its) for query, its in self.workload.patterns.items()}
-        layout = cube_layout(self.workload, labels)
-        return cube_svg(layout, labels, sources=self.sources, tips=tips, chosen=chosen)
-
-    @property
-    def sources(self) -> dict[str, Any]:
-        """Query → what its matches were computed from."""
-        return {query: step.source for query, step in self.steps.items()}
+        return cube_diagram(self.workload, labels, sources=sources, chosen=chosen)
 
     def details(self, query: str) -> str:
         """A query, how it was computed, and its first matches, as HTML."""

@@ -92,7 +92,7 @@ class SideBySide:
                 panel["pictures"] = [
                     tree_picture(
                         part.tree, [node for node in its if node["branch"] == number], measured=False,
-                        small=True, largest=largest, colour=colour,
+                        longest=6, largest=largest, colour=colour,
                     )
                     for number, part in enumerate(explanation.plan.parts)
                 ]  # fmt: skip
