@@ -8,29 +8,29 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cepbench.diagram import Diagram
 from cepbench.engines.runs.result import Metrics
-from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.stakes import Stakes
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.presentation.explainer.columns import (
     MARKED,
-    NodeColumn,
+    Column,
     Row,
-    columns_of,
     is_more,
     is_rare,
     listed,
+    node_columns,
     percent,
     severity,
     short,
 )
-from cepbench.presentation.explainer.page import LEGEND, as_table, tree_picture
-from cepbench.presentation.explainer.text import WIDTH, tree_lines, wrapped
+from cepbench.presentation.explainer.report import Report
+from cepbench.presentation.explainer.tree_picture import LEGEND, tree_picture
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(Report):
     """A plan with estimates and, if it was run, measurements by node.
 
     Attributes
@@ -85,22 +85,11 @@ class Explanation:
     metrics: Metrics | None = None
     remarks: tuple[str, ...] = ()
     stakes: Stakes | None = None
+    legend = LEGEND
 
     def __repr__(self) -> str:
         ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
         return f"Explanation({self.plan!r}, {ran})"
-
-    def describe(self, width: int = WIDTH) -> str:
-        """The plan's tree with its numbers, findings, and whether choosing a plan matters.
-
-        Lines have up to ``width`` characters, in very deep trees more.
-        """
-        lines = [
-            *wrapped(self._headlines(), width),
-            *tree_lines(self._branches(), self._columns(), width),
-        ]
-        sentences = wrapped(self.sentences(), width)
-        return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
         """Findings of the run, the legend of its table, and whether choosing a plan matters."""
@@ -128,39 +117,48 @@ class Explanation:
         """The rows of each branch."""
         return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
-    def _columns(self) -> tuple[NodeColumn, ...]:
+    def _rows(self) -> list[list[Row]]:
+        return [[*_labelled(rows)] for rows in self._branches()]
+
+    def _columns(self) -> tuple[Column, ...]:
         unit = "second" if self.pattern.window.is_datetime else "tick"
-        return columns_of(unit, measured=self.metrics is not None)
+        return node_columns(unit, measured=self.metrics is not None)
 
-    def _repr_html_(self) -> str:
+    def _figures(self) -> Iterator[tuple[str, Diagram]]:
         branches = self._branches()
-        ran = self.metrics is not None
-        pictures = [
-            tree_picture(part.tree, table, measured=ran)
-            for part, table in zip(self.plan.parts, branches, strict=True)
-        ]
-        return str(
-            _PAGE(
-                captions=list(self._headlines()),
-                pictures=pictures,
-                sentences=[*[LEGEND] * ran, *self.sentences()],
-                table=as_table(branches, self._columns()),
+        for number, (part, rows) in enumerate(zip(self.plan.parts, branches, strict=True)):
+            caption = f"branch {number}" if len(branches) > 1 else ""
+            yield caption, tree_picture(part.tree, rows, measured=self.metrics is not None)
+
+
+def _labelled(table: Sequence[Row]) -> Iterator[Row]:
+    """The rows of a branch from the root down, each with a ``label``, indented by tree lines."""
+    children: dict[int, list[int]] = {}
+    for number, row in enumerate(table):
+        children.setdefault(row["parent"], []).append(number)
+    # A stack, since the tree of an order over hundreds of variables is too deep for recursion.
+    waiting = [(root, "", "") for root in children[-1]]
+    while waiting:
+        number, rail, below = waiting.pop()
+        yield {**table[number], "label": rail + _label(table[number])}
+        its = children.get(number, [])
+        for place, child in reversed(list(enumerate(its))):
+            is_last = place == len(its) - 1
+            waiting.append(
+                (child, below + ("└ " if is_last else "├ "), below + ("  " if is_last else "│ "))
             )
-        )
 
 
-_PAGE = Html(
-    """{% macro paragraph(lines) %}
-{% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
-{% endmacro %}
-<div class="cep-explanation">{{ paragraph(captions) }}
-{% for picture in pictures %}
-<figure style="margin:0.5em 0">
-{% if pictures | length > 1 %}<figcaption>branch {{ loop.index0 }}</figcaption>{% endif %}
-{{ picture }}</figure>{% endfor %}
-{{ paragraph(sentences) }}
-{{ table }}</div>"""
-)
+def _label(row: Row) -> str:
+    text = {
+        "event": f"{row['variables']}: {row['types']}",
+        "set": f"{row['variables']}: sets of {row['types']}",
+        "negated": f"{row['variables']}: no {row['types']}",
+        "group": f"{row['variables']}: group of {row['types']}",
+        "join": listed(row["variables"]),
+    }[row["kind"]]
+    text = f"{row['operator']} {text}" if row["operator"] else text
+    return f"{row['step']}. {text}" if row["step"] else text
 
 
 def findings(nodes: Sequence[Row]) -> list[str]:

@@ -23,7 +23,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.presentation.explainer.columns import Row
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.explainer.page import tree_picture
+from cepbench.presentation.explainer.tree_picture import tree_picture
 from cepbench.presentation.figures.styles import style_of
 
 #: Columns of the table of plans, in order.

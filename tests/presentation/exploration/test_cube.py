@@ -168,7 +168,7 @@ def test_the_picture() -> None:
     one, same, up, far, _ = drawn.boxes
     # Of equal queries the first is above, once.
     lines = [(line.ends[0], line.ends[-1]) for line in drawn.lines if not line.head]
-    assert (one.at(0, 1), same.at(0, -1)) in lines and len(lines) == 3
+    assert (one.at(0, 1), same.at(0, -1)) in lines and len(lines) == 4
     arrows = [(line.ends[0], line.ends[-1]) for line in drawn.lines if line.head]
     assert arrows == [
         (it.at(0, 1), its.at(0, -1)) for it, its in ((up, one), (one, same), (far, up))

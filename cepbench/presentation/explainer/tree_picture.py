@@ -1,4 +1,4 @@
-"""An explanation in a notebook: a picture of each branch's tree, and the table.
+"""The tree of a plan with its partial matches.
 
 The picture works on light and dark pages: everything has the colour of the surrounding text, except
 two marks, which differ in shape as well as in colour.
@@ -10,27 +10,22 @@ import math
 from collections.abc import Sequence
 
 from cepbench.diagram import Diagram
-from cepbench.markup import Html
 from cepbench.planning.plans.drawing import Mark, tree_diagram
 from cepbench.planning.plans.notes import shown_log
 from cepbench.planning.plans.tree import Tree, leaves
 from cepbench.presentation.explainer.columns import (
     MISSING,
-    NodeColumn,
     Row,
+    colour_of,
     is_more,
     off_by,
     severity,
     short,
 )
-from cepbench.presentation.explainer.text import groups_of, labelled
 
 _THINNEST, _THICKEST = 1.0, 11.0
 _DECADES = 3.0  # orders of magnitude between the thickest and the thinnest line
 
-
-#: Colours of the triangles for more (up) and less (down) than expected.
-_MORE, _LESS = "#d55e00", "#3b8ed0"
 
 #: Legend of the picture of a plan that was run.
 LEGEND = "Thicker lines carry more partial matches (logarithmic). ▲ more, ▼ fewer than expected."
@@ -70,7 +65,9 @@ def tree_picture(
         title="plan tree with partial matches",
         longest=longest,
         marks={
-            number: Mark("up" if is_more(row) else "down", 10.0 + 6.0 * severity(row), _colour(row))
+            number: Mark(
+                "up" if is_more(row) else "down", 10.0 + 6.0 * severity(row), colour_of(row)
+            )
             for number, row in enumerate(rows if measured else ())
             if severity(row)
         },
@@ -79,63 +76,6 @@ def tree_picture(
             for width in _widths(table, measured=measured, largest=largest)
         ],
     )
-
-
-def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn]) -> str:
-    """The rows and columns of the text as an HTML table."""
-    return _TABLE(
-        columns=columns,
-        groups=[(columns[first].group, last - first) for first, last in groups_of(columns)],
-        branches=[
-            [
-                (
-                    rail + label,
-                    [(_cell_style(c, table[node]), c.shown(table[node])) for c in columns],
-                )
-                for node, rail, label in labelled(table)
-            ]
-            for table in branches
-        ],
-    )
-
-
-_TABLE = Html(
-    """<table class="dataframe"><thead><tr><th></th>
-{% for group, columns in groups %}
-<th colspan="{{ columns }}" style="text-align:right">{{ group }}</th>
-{% endfor %}
-</tr><tr><th style="text-align:left">node</th>
-{% for column in columns %}
-<th style="text-align:right;padding-left:1em">{{ column.name }}</th>
-{% endfor %}
-</tr></thead><tbody>
-{% for rows in branches %}
-{% if branches | length > 1 %}
-<tr><th colspan="{{ columns | length + 1 }}" style="text-align:left">branch {{ loop.index0 }}</th></tr>
-{% endif %}
-{% for label, cells in rows %}
-<tr><td style="text-align:left;white-space:pre;font-family:monospace">{{ label }}</td>
-{% for style, text in cells %}
-<td style="{{ style }}">{{ text }}</td>
-{% endfor %}
-</tr>
-{% endfor %}
-{% endfor %}
-</tbody></table>"""
-)
-
-
-def _cell_style(column: NodeColumn, row: Row) -> str:
-    style = "text-align:right;padding-left:1em"
-    if column.name == "off by" and severity(row):
-        style += f";font-weight:bold;border-right:4px solid {_colour(row)}"
-    if column.name in ("cost", "time"):
-        share = row[f"{column.name}_share"]
-        if not math.isnan(share):
-            # A bar behind the number makes large ones easy to find.
-            bar = f"rgba(127,127,127,.35) {100 * share:.1f}%,transparent 0"
-            style += f";background:linear-gradient(to left,{bar})"
-    return style
 
 
 def _lines(row: Row, *, measured: bool) -> list[str]:
@@ -155,11 +95,6 @@ def _lines(row: Row, *, measured: bool) -> list[str]:
     else:
         lines = [f"{estimate} expected", f"{short(row['measured'])} measured"]
     return [*lines, off_by(row)] if severity(row) else lines
-
-
-def _colour(row: Row) -> str:
-    """Of the mark of a node whose estimate is off."""
-    return _MORE if is_more(row) else _LESS
 
 
 def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> list[float]:
