@@ -25,26 +25,17 @@ _AREA = "1 / 1 / 2 / 2"  # buttons and lines share one cell of a grid
 class CubeExplorer:
     """The app of :func:`cepbench.explore` for a workload.
 
-    Attributes
-    ----------
-    cube : Cube
-        The queries so far, with ``workload``, ``results`` and ``steps``.
-    chosen : str
-        The name of the chosen query.
-    buttons : dict of str to Button
-        Query → its box in the graph.
-    moves : dict of (str, str) to Button
-        Direction and label of each roll-up and drill-down of the chosen query → its button.
-    item, place, insert : widgets
-        To drill down by an item that is written.
-    error : str
-        The error of the last click, as HTML; empty if there is none.
+    ``cube`` has the queries so far, with ``workload``, ``results`` and ``steps``; ``item``, ``place`` and
+    ``insert`` are the widgets to drill down by an item that is written.
     """
 
     def __init__(self, workload: Workload, stream: EventStream, *, seed: int) -> None:
         self.cube = Cube(workload, stream, seed)
+        #: The name of the chosen query.
         self.chosen = next(iter(self.cube.results))
+        #: Query → its box in the graph.
         self.buttons: dict[str, widgets.Button] = {}
+        #: Direction and label of each roll-up and drill-down of the chosen query → its button.
         self.moves: dict[tuple[str, str], widgets.Button] = {}
         self._graph, self._details, self._message = widgets.Box(), widgets.HTML(), widgets.HTML()
         row = {"flex_flow": "row wrap"}
@@ -72,6 +63,7 @@ class CubeExplorer:
 
     @property
     def error(self) -> str:
+        """The error of the last click, as HTML; empty if there is none."""
         return str(self._message.value)
 
     @property
@@ -80,13 +72,7 @@ class CubeExplorer:
         return self.cube.results[self.chosen]
 
     def choose(self, query: str) -> None:
-        """Choose a query of the cube, as a click on its box does.
-
-        Raises
-        ------
-        EvaluationError
-            If the cube has no such query.
-        """
+        """Choose a query, as a click on its box does; EvaluationError if the cube has no such query."""
         self.chosen = self.cube.check(query)
         self._draw()
 

@@ -31,14 +31,8 @@ _PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 class RunPanel:
     """Runs the plans of the other tabs, with the stream and the plans that ``stream_and_plans`` returns.
 
-    ``units`` returns attribute → unit, as for ``cep.match_timeline``.
-
-    Attributes
-    ----------
-    comparison : Comparison or None
-        The comparison of the last run.
-    result : Result or None
-        The matches, by the fastest plan.
+    ``units`` returns attribute → unit, as for ``cep.match_timeline``. ``comparison`` is that of the last run,
+    ``result`` the matches, by the fastest plan.
     """
 
     def __init__(

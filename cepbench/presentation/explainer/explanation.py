@@ -33,57 +33,45 @@ from cepbench.presentation.explainer.tree_picture import LEGEND, tree_picture
 class Explanation(Report):
     """A plan with estimates and, if it was run, measurements by node.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan or UnionPlan
-        The plan, with its cost under the given statistics.
-    evaluator : str
-        Name of the evaluator.
-    nodes : DataFrame
-        One row per node of the plan's tree in post-order (left, right, node), branch by branch,
-        followed by one row per negated variable and group of the branch. Missing numbers are NaN.
-        Columns:
+    ``nodes`` has one row per node of the plan's tree in post-order (left, right, node), branch by branch,
+    followed by one row per negated variable and group of the branch. Missing numbers are NaN. Columns:
 
-        - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node
-          that checks a negated variable or forms a group; -1 for the root), ``kind`` (``event``,
-          ``set``, ``join``, ``negated``, ``group``), ``variables`` and ``types`` in the order of the
-          plan, ``step`` (in an order plan; otherwise 0);
-        - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``;
-          otherwise empty, as for events;
-        - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
-        - ``estimated``: expected partial matches PM, those that coexist within the window, and
-          ``log_estimated``, its natural logarithm, which is always finite;
-        - ``estimated_rate``: expected rows created per second (or tick);
-        - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for
-          the events of an order plan other than the first;
+    - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node that checks a
+      negated variable or forms a group; -1 for the root), ``kind`` (``event``, ``set``, ``join``,
+      ``negated``, ``group``), ``variables`` and ``types`` in the order of the plan, ``step`` (in an order
+      plan; otherwise 0);
+    - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``; otherwise empty,
+      as for events;
+    - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
+    - ``estimated``: expected partial matches PM, those that coexist within the window, and
+      ``log_estimated``, its natural logarithm, which is always finite;
+    - ``estimated_rate``: expected rows created per second (or tick);
+    - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for the events
+      of an order plan other than the first;
 
-        and only for a plan that was run:
+    and only for a plan that was run:
 
-        - ``measured``: partial matches that coexist within the window, averaged over active time.
-          NaN at the root, whose rows are matches and are not stored, and for events stored as
-          future members of sets;
-        - ``q_error``: factor between ``estimated`` and ``measured``; at the root between
-          ``estimated_created`` and ``created``;
-        - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or
-          ``negated`` node events, unless its sets are materialized alone;
-        - ``peak_stored``: maximum number of stored rows, those that could still be extended;
-        - ``comparisons``: pairs of rows whose conditions were tested one by one;
-        - ``seconds``, ``time_share``: time spent in the node.
-    metrics : Metrics or None
-        Metrics of the run, whose times include the clocks at the nodes; None if it was not run.
-    remarks : tuple of str
-        Why estimates are missing, or that the plan was made for a different cost.
-    stakes : Stakes or None
-        Whether choosing a plan matters for this pattern; None without estimates.
+    - ``measured``: partial matches that coexist within the window, averaged over active time. NaN at the
+      root, whose rows are matches and are not stored, and for events stored as future members of sets;
+    - ``q_error``: factor between ``estimated`` and ``measured``; at the root between ``estimated_created``
+      and ``created``;
+    - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or ``negated`` node
+      events, unless its sets are materialized alone;
+    - ``peak_stored``: maximum number of stored rows, those that could still be extended;
+    - ``comparisons``: pairs of rows whose conditions were tested one by one;
+    - ``seconds``, ``time_share``: time spent in the node.
     """
 
     pattern: Pattern
+    #: With its cost under the given statistics.
     plan: AnyPlan
     evaluator: str
     nodes: pd.DataFrame
+    #: Of the run, times include the clocks at the nodes; None if it was not run.
     metrics: Metrics | None = None
+    #: Why estimates are missing, or that the plan was made for a different cost.
     remarks: tuple[str, ...] = ()
+    #: Whether choosing a plan matters for this pattern; None without estimates.
     stakes: Stakes | None = None
     legend = LEGEND
 

@@ -42,35 +42,29 @@ class Trace:
     """The steps of all runs on a stream, see :func:`trace`.
 
     With OR, tables have a column ``branch``, and the moves of a branch come together.
-
-    Attributes
-    ----------
-    automata : tuple of Automaton
-        One per branch.
-    runs : DataFrame
-        A row for each step of a run, in the order in which they are made: ``event`` (position),
-        ``move``, and the computation state after it: ``version``, ``state``, ``last`` (position of
-        the last event selected), ``start`` (timestamp of the first), and a column for each of V.
-        Moves are ``begin``, ``take``, ``ignore``, ``proceed``; ``fail`` where no formula holds;
-        ``end`` where a match that OUTPUT reports ends the runs of its partition; of merged runs
-        ``merge``, where one with the versions of both goes on, with the youngest start; of
-        backtracking ``backtrack``, where a postponed run reads an event again.
-    matches : DataFrame
-        The events of each accepting run, read from the buffer along compatible pointers:
-        ``version``, ``event`` (the last one), and the positions of each variable. Those that NOT or
-        OUTPUT leave out are missing.
     """
 
+    #: One per branch.
     automata: tuple[Automaton, ...]
+    #: A row for each step of a run, in the order in which they are made: ``event`` (position), ``move``,
+    #: and the computation state after it: ``version``, ``state``, ``last`` (position of the last event
+    #: selected), ``start`` (timestamp of the first), and a column for each of V. Moves are ``begin``,
+    #: ``take``, ``ignore``, ``proceed``; ``fail`` where no formula holds; ``end`` where a match that OUTPUT
+    #: reports ends the runs of its partition; of merged runs ``merge``, where one with the versions of both
+    #: goes on, with the youngest start; of backtracking ``backtrack``, where a postponed run reads an event
+    #: again.
     runs: pd.DataFrame
+    #: The events of each accepting run, read from the buffer along compatible pointers: ``version``,
+    #: ``event`` (the last one), and the positions of each variable, without those that NOT or OUTPUT leave
+    #: out.
     matches: pd.DataFrame
     _pointers: tuple[tuple[Pointer, ...], ...]
 
     def pointers(self, position: int) -> pd.DataFrame:
         """The shared buffer after an event: a row for each pointer.
 
-        ``stack`` and ``event`` that it is of, ``previous_stack`` and ``previous`` that it points
-        to (``""`` and -1 for the first event of a run), and its ``version``.
+        ``stack`` and ``event`` that it is of, ``previous_stack`` and ``previous`` that it points to (``""`` and
+        -1 for the first event of a run), and its ``version``.
         """
         return _of_branches(
             [self._stored(number, position) for number in range(len(self.automata))]
@@ -110,17 +104,11 @@ def trace(
 
     Parameters
     ----------
-    stream, type, time
-        See :func:`cepbench.evaluate`.
+    stream, type, time, missing_types
+        As in :func:`cepbench.evaluate`.
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
         The engine whose moves are shown: all runs read an event before the next one; the same with
         equivalent runs merged; or one run at a time, with events read again.
-    missing_types : {"warn", "error"}
-        As in :func:`cepbench.evaluate`.
-
-    Returns
-    -------
-    Trace
 
     Raises
     ------

@@ -53,39 +53,30 @@ _SECONDS, _MOST_RUNS = 0.5, 15
 class WorkloadExplanation(Report):
     """A plan of a workload with estimates and, if it was run, measurements by query.
 
-    Attributes
-    ----------
-    plan : WorkloadPlan
-    evaluator : str or None
-        Its name; None for the default one of each query.
-    steps : DataFrame
-        A row for each query in the order of computation: ``query``, ``source``, ``method`` and
-        ``change`` as in :attr:`cepbench.WorkloadPlan.steps`;
+    ``steps`` has a row for each query in the order of computation: ``query``, ``source``, ``method`` and
+    ``change`` as in :attr:`cepbench.WorkloadPlan.steps`;
 
-        - ``cost``, ``scratch_cost``: what the query is expected to cost in the plan, and from scratch;
-        - ``estimated``: expected matches, in the whole stream if there is one, else per second (or
-          tick);
+    - ``cost``, ``scratch_cost``: what the query is expected to cost in the plan, and from scratch;
+    - ``estimated``: expected matches, in the whole stream if there is one, else per second (or tick);
 
-        and only for a plan that was run:
+    and only for a plan that was run:
 
-        - ``results``, ``reused``, ``delta``: see :class:`~cepbench.engines.runs.workload_result.Step`;
-        - ``q_error``: factor between ``estimated`` and ``results``;
-        - ``seconds``, ``scratch_seconds``: time of the query in the plan, and from scratch, where NaN is
-          not measured;
-        - ``cost_q_error``: factor between the query's shares of all ``cost`` and of all ``seconds``; a
-          factor common to all queries changes no plan;
-        - ``worth_it``: whether a query with a source took less time than from scratch; None without a
-          source.
-    metrics : Metrics or None
-        Of the plan's fastest run; None if it was not run.
-    remarks : tuple of str
-        Why a measurement is missing.
+    - ``results``, ``reused``, ``delta``: see :class:`~cepbench.engines.runs.workload_result.Step`;
+    - ``q_error``: factor between ``estimated`` and ``results``;
+    - ``seconds``, ``scratch_seconds``: time of the query in the plan, and from scratch, where NaN is not
+      measured;
+    - ``cost_q_error``: factor between the query's shares of all ``cost`` and of all ``seconds``; a factor
+      common to all queries changes no plan;
+    - ``worth_it``: whether a query with a source took less time than from scratch; None without a source.
     """
 
     plan: WorkloadPlan
+    #: Its name; None for the default one of each query.
     evaluator: str | None
     steps: pd.DataFrame
+    #: Of the plan's fastest run; None if it was not run.
     metrics: Metrics | None = None
+    #: Why a measurement is missing.
     remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

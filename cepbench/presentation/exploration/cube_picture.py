@@ -35,16 +35,9 @@ def cube_diagram(
     """Some queries of a workload in layers, each below all more general ones.
 
     Lines are those of direct refinements; of equal queries the first is above. A line that passes a layer
-    has a place of its own in it.
-
-    Parameters
-    ----------
-    labels : mapping of str to str
-        Query → the text of its box, of which there is one for each, in this order.
-    sources : mapping of str to (str or None)
-        Query → the query whose matches it reuses.
-    chosen : str, optional
-        The query whose box is filled.
+    has a place of its own in it. ``labels`` are the texts of the boxes by query, in the order of the boxes.
+    An arrow leads to each query from its source in ``sources``, whose matches it reuses. The box of the
+    ``chosen`` query is filled.
     """
     number = {query: place for place, query in enumerate(workload.patterns)}
     changes = {}

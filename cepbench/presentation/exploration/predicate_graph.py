@@ -45,18 +45,13 @@ _LEGEND = (
 class PredicateGraph:
     """The result of :func:`predicate_graph`; a notebook shows it as a picture.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    nodes : DataFrame
-        One row per variable and branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
-        ``negated``, ``kleene``), ``rate`` (events per second or tick), ``per_window`` (events per
-        window), ``filter`` (conditions on the variable alone, as text) and ``filter_selectivity``.
-    edges : DataFrame
-        One row per condition on two variables and per pair of neighbours in the temporal order:
-        ``branch``, ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition``
-        (as text) and ``selectivity``: for temporal order the 1/2 of ``time_selectivity="adjacent"``,
-        NaN if unknown.
+    ``nodes`` has one row per variable and branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
+    ``negated``, ``kleene``), ``rate`` (events per second or tick), ``per_window`` (events per window),
+    ``filter`` (conditions on the variable alone, as text) and ``filter_selectivity``.
+
+    ``edges`` has one row per condition on two variables and per pair of neighbours in the temporal order:
+    ``branch``, ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition`` (as text) and
+    ``selectivity``: for temporal order the 1/2 of ``time_selectivity="adjacent"``, NaN if unknown.
     """
 
     pattern: Pattern
@@ -96,11 +91,6 @@ def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None
         Of any kind, or its text; with OR there is one graph per branch.
     statistics : Statistics, optional
         Source of rates and selectivities; missing ones are NaN.
-
-    Returns
-    -------
-    PredicateGraph
-        With the DataFrames ``nodes`` and ``edges``, and a picture in notebooks.
 
     Notes
     -----
