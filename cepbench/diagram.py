@@ -200,6 +200,10 @@ class Diagram:
         return left, top, max(xs) + _MARGIN - left, max(ys) + _MARGIN - top
 
     def __str__(self) -> str:
+        return str(self.__html__())
+
+    def __html__(self) -> Markup:
+        """The ``<svg>`` for templates, which do not escape it."""
         left, top, width, height = self.extent
         return element(
             "svg", element("title", self.title), *(part.svg() for part in self.lines),
@@ -208,9 +212,6 @@ class Diagram:
             style="max-width:100%;height:auto", fill="currentColor", font_family="sans-serif",
             font_size=12, text_anchor="middle",
         )  # fmt: skip
-
-    def __html__(self) -> str:
-        return str(self)
 
 
 def layered(

@@ -42,7 +42,7 @@ def plans_picture() -> str:
             plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False, longest=6,
             largest=largest, colour=colour,
         )  # fmt: skip
-        wide, high = (1.15 * size for size in tree.extent[2:])
+        wide, high = (1.4 * size for size in tree.extent[2:])
         drawing = str(tree).replace(
             f'width="{tree.extent[2]:.0f}"',
             f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"',
@@ -55,7 +55,7 @@ def plans_picture() -> str:
             _text(width, 116, made, 15, _INK, bold=True),
             drawing,
         ]
-        width, height = width + wide + 24, max(height, high)
+        width, height = width + max(wide, 248) + 24, max(height, high)
         matches = run.metrics.matches
     title = f"One pattern, three plans, the same {matches:,} matches"
     types = ", ".join(f"{variable.name}: {variable.type}" for variable in pattern.variables)

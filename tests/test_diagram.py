@@ -16,6 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from cepbench.diagram import Box, Diagram, Line, Text, curved, framed, layered, text_width
+from cepbench.markup import Html
 
 HOSTILE = '<script>alert("x")</script>'
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
@@ -81,6 +82,8 @@ def test_a_diagram_holds_all_its_parts() -> None:
     root = ET.fromstring(page)
     assert root.attrib["viewBox"].split()[1] == "-58" and "<script" not in page
     assert [e.text for e in root.iter() if e.tag.endswith("}title")] == [HOSTILE, HOSTILE]
+    drawing = Diagram(HOSTILE, [box.with_text(text)], [arc])
+    assert Html("{{ drawing }}")(drawing=drawing) == str(drawing) and type(str(drawing)) is str
 
 
 @pytest.mark.parametrize("shape", ["rect", "circle", "double", "up", "down", ""])

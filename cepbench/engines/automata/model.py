@@ -194,7 +194,8 @@ class Automaton(Plan):
 
     def _repr_html_(self) -> str:
         rows = self.table().to_dict("records")
-        return str(_PAGE(pattern=self.pattern, drawing=self.svg(), rows=rows))
+        drawing = automaton_diagram(self.states, self.edges)
+        return str(_PAGE(pattern=self.pattern, drawing=drawing, rows=rows))
 
     def labels(self) -> list[str]:
         """No estimates."""

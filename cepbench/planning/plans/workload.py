@@ -38,7 +38,6 @@ class WorkloadPlan:
 
     Parameters
     ----------
-    workload : Workload
     cuts : mapping of str to sequence of int, optional
         Query → after how many of its positive items it is chopped into segments, in ascending order:
         ``{"Q1": (3, 5)}`` after the 3rd and after the 5th. Segments after the first cut that are equal,
@@ -60,8 +59,7 @@ class WorkloadPlan:
         each positive item of the more general one; by default the first possible embedding. Of several
         sources one such sequence for each.
     plans : mapping of str to plan, optional
-        Query → the plan along which an engine that has plans computes it from scratch; of queries of
-        ``sources`` alone.
+        Query of ``sources`` → the plan along which an engine that has plans computes it from scratch.
     virtual : mapping of str to (Pattern or str), optional
         Name → a query that nobody asked for: it is computed as the others are, for those that reuse
         its matches, and not reported. ``sources``, ``embeddings``, ``plans`` and ``orders`` name virtual
@@ -69,11 +67,9 @@ class WorkloadPlan:
     orders : mapping of str to sequence of str, optional
         Query → the order in which items are joined. Computed from a more general query, the items that
         this one has not; from more specific ones, all items, for the matches that no source contains.
-    planner : str, optional
-        The planner that found it.
     cost : float, optional
-        Its estimated cost; of cuts a number of updates per second, see :mod:`cepbench.planning.costs.sharing`,
-        of sources that of a cost model.
+        The estimate of its planner; of cuts a number of updates per second, see
+        :mod:`cepbench.planning.costs.sharing`.
     candidates : sequence of Reuse
         The ways to compute the queries among which the planner chose, with their costs.
 

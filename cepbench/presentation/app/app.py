@@ -24,7 +24,7 @@ from cepbench.presentation.app.coalesced import Coalesced
 from cepbench.presentation.app.controls import Controls
 from cepbench.presentation.app.cube import CubeExplorer
 from cepbench.presentation.app.run_panel import RunPanel
-from cepbench.presentation.app.shown import error_html, show_chart
+from cepbench.presentation.app.shown import App, error_html, guarded, show_chart
 from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
@@ -112,7 +112,7 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
     return CubeExplorer(pattern, stream, seed=seed)
 
 
-class Explorer:
+class Explorer(App):
     """The app of :func:`explore`.
 
     ``text``, ``chooser``, ``library``, ``generators`` and ``tabs`` are its widgets: the pattern, the data set,
@@ -204,13 +204,6 @@ class Explorer:
         name = self.dataset.name if self.dataset is not None else OWN
         return f"Explorer({name!r}, {len(self.stream):,} events, {self._pattern})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The app, and for front ends without widgets a static picture of it."""
-        self._settle()
-        bundle = self.widget._repr_mimebundle_(**kwargs)
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
-        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
-
     # -- widgets --------------------------------------------------------------------------------
 
     def _make_widgets(self) -> None:
@@ -260,11 +253,7 @@ class Explorer:
         self._moved.settle()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run a widget's callback and show its error, which widgets would discard."""
-        try:
-            action()
-        except Exception as error:
-            self._show_status(error)
+        guarded(action, self._show_status)
 
     def _show_status(self, error: Exception | None) -> None:
         self._has_error = error is not None
@@ -441,6 +430,7 @@ class Explorer:
         return predicate_graph(self._pattern, self._statistics)._repr_html_()
 
     def _snapshot(self) -> str:
+        self._settle()
         return str(
             _SNAPSHOT(
                 name=self.dataset.name if self.dataset is not None else OWN,

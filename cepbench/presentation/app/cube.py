@@ -13,7 +13,7 @@ from markupsafe import Markup
 from cepbench.errors import PatternError
 from cepbench.markup import Html
 from cepbench.planning.workloads.model import Workload
-from cepbench.presentation.app.shown import error_html
+from cepbench.presentation.app.shown import App, error_html, guarded
 from cepbench.presentation.exploration.cube import Cube, Move
 from cepbench.presentation.exploration.cube_picture import LEGEND
 from cepbench.streams.event_stream import EventStream
@@ -22,7 +22,7 @@ _WAYS = ("roll up", "drill down")
 _AREA = "1 / 1 / 2 / 2"  # buttons and lines share one cell of a grid
 
 
-class CubeExplorer:
+class CubeExplorer(App):
     """The app of :func:`cepbench.explore` for a workload.
 
     ``cube`` has the queries so far, with ``workload``, ``results`` and ``steps``; ``item``, ``place`` and
@@ -79,12 +79,6 @@ class CubeExplorer:
     def __repr__(self) -> str:
         return f"CubeExplorer({len(self.cube.results)} queries, chosen {self.chosen!r})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The app, and for front ends without widgets a static picture of it."""
-        bundle = self.widget._repr_mimebundle_(**kwargs)
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
-        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
-
     def _snapshot(self) -> str:
         moves: dict[str, list[str]] = {way: [] for way in _WAYS}
         for (way, _), button in self.moves.items():
@@ -99,12 +93,8 @@ class CubeExplorer:
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run a widget's callback and show its error, which widgets would discard."""
         self._message.value = ""
-        try:
-            action()
-        except Exception as error:
-            self._message.value = error_html(error)
+        guarded(action, lambda error: setattr(self._message, "value", error_html(error)))
 
     def _take(self, move: Move) -> None:
         self.choose(self.cube.take(self.chosen, move))

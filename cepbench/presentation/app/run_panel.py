@@ -13,7 +13,7 @@ from cepbench.engines.runs.result import Result
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.compare import Comparison, compare
 from cepbench.markup import Html
-from cepbench.presentation.app.shown import error_html, show, show_chart
+from cepbench.presentation.app.shown import error_html, guarded, show, show_chart
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.exploration.side_by_side import SideBySide
 from cepbench.presentation.exploration.timeline_chart import match_timeline
@@ -186,7 +186,4 @@ class RunPanel:
         show(self.nodes, {"text/html": explained._repr_html_(), "text/plain": repr(explained)})
 
     def _guarded(self, action: Callable[[], Any]) -> None:
-        try:
-            action()
-        except Exception as error:  # widgets discard errors of callbacks
-            self.message.value = error_html(error)
+        guarded(action, lambda error: setattr(self.message, "value", error_html(error)))

@@ -20,7 +20,7 @@ from cepbench.presentation.explainer.columns import (
     texts,
 )
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.explainer.report import WIDTH, table_lines, wrapped
+from cepbench.presentation.explainer.report import WIDTH, Content, table_lines, wrapped
 
 #: Columns that a run adds.
 _COUNTED = (
@@ -56,7 +56,8 @@ class AutomatonExplanation(Explanation):
         counted: list[str] = []
         if self._is_counted:
             columns = [texts("state", "state"), texts("edge", "edge"), *_COUNTED]
-            counted = ["", *(f"  {line}" for line in table_lines(columns, self._rows(), width))]
+            lines = table_lines(columns, self._branches(), width)
+            counted = ["", *(f"  {line}" for line in lines)]
         return "\n".join([self.plan.describe(), *counted, "", *wrapped(self.sentences(), width)])
 
     def sentences(self) -> list[str]:
@@ -105,20 +106,15 @@ class AutomatonExplanation(Explanation):
                 "tests; runs are those in the state, averaged over the events, and at most."
             )
 
-    def _headlines(self) -> Iterator[str]:
-        return iter(())
-
-    def _rows(self) -> list[list[Row]]:
-        return self._branches()
-
-    def _columns(self) -> tuple[Column, ...]:
+    def _content(self) -> Content:
         names = [texts("state", "state"), texts("edge", "edge"), texts("to", "target")]
         counted = _COUNTED if self._is_counted else ()
-        return (*names, *counted, texts("formula", "formula"))
-
-    def _figures(self) -> Iterator[tuple[str, Diagram]]:
-        for automaton, rows in zip(self._automata(), self._branches(), strict=True):
-            yield f"automaton of {automaton.pattern}", self._drawing(automaton, rows)
+        branches = self._branches()
+        figures = (
+            (f"automaton of {automaton.pattern}", self._drawing(automaton, rows))
+            for automaton, rows in zip(self._automata(), branches, strict=True)
+        )
+        return Content([], [*names, *counted, texts("formula", "formula")], branches, figures)
 
     def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> Diagram:
         """The automaton with passes at its edges and the mean number of runs in its states."""

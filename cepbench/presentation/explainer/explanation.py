@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cepbench.diagram import Diagram
 from cepbench.engines.runs.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.stakes import Stakes
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.presentation.explainer.columns import (
     MARKED,
-    Column,
     Row,
     is_more,
     is_rare,
@@ -25,7 +23,7 @@ from cepbench.presentation.explainer.columns import (
     severity,
     short,
 )
-from cepbench.presentation.explainer.report import Report
+from cepbench.presentation.explainer.report import Content, Report
 from cepbench.presentation.explainer.tree_picture import LEGEND, tree_picture
 
 
@@ -94,29 +92,29 @@ class Explanation(Report):
             *at_stake,
         ]
 
-    def _headlines(self) -> Iterator[str]:
-        yield self.plan.describe().splitlines()[0]
-        for part in self.plan.parts:
-            if part.kind == "order":
-                yield f"order: {' → '.join(part.names)}"
-        yield from self.remarks
-
     def _branches(self) -> list[list[Row]]:
         """The rows of each branch."""
         return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
-    def _rows(self) -> list[list[Row]]:
-        return [[*_labelled(rows)] for rows in self._branches()]
-
-    def _columns(self) -> tuple[Column, ...]:
-        unit = "second" if self.pattern.window.is_datetime else "tick"
-        return node_columns(unit, measured=self.metrics is not None)
-
-    def _figures(self) -> Iterator[tuple[str, Diagram]]:
-        branches = self._branches()
-        for number, (part, rows) in enumerate(zip(self.plan.parts, branches, strict=True)):
-            caption = f"branch {number}" if len(branches) > 1 else ""
-            yield caption, tree_picture(part.tree, rows, measured=self.metrics is not None)
+    def _content(self) -> Content:
+        branches, ran = self._branches(), self.metrics is not None
+        orders = (part.names for part in self.plan.parts if part.kind == "order")
+        return Content(
+            [
+                self.plan.describe().splitlines()[0],
+                *(f"order: {' → '.join(names)}" for names in orders),
+                *self.remarks,
+            ],
+            node_columns("second" if self.pattern.window.is_datetime else "tick", measured=ran),
+            [[*_labelled(rows)] for rows in branches],
+            (
+                (
+                    f"branch {number}" if len(branches) > 1 else "",
+                    tree_picture(part.tree, rows, measured=ran),
+                )
+                for number, (part, rows) in enumerate(zip(self.plan.parts, branches, strict=True))
+            ),
+        )
 
 
 def _labelled(table: Sequence[Row]) -> Iterator[Row]:

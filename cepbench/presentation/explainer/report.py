@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from cepbench.diagram import Diagram
 from cepbench.engines.runs.result import Metrics
@@ -15,6 +15,17 @@ from cepbench.presentation.explainer.columns import Column, Row
 WIDTH = 100
 
 _LEAST_LABEL = 16
+
+
+class Content(NamedTuple):
+    """What a report shows besides its sentences."""
+
+    headlines: list[str]
+    columns: Sequence[Column]
+    #: Of each branch.
+    rows: Sequence[Sequence[Row]]
+    #: Pictures with their captions.
+    figures: Iterator[tuple[str, Diagram]]
 
 
 class Report:
@@ -28,19 +39,7 @@ class Report:
         """What was found, and how to read the table."""
         raise NotImplementedError
 
-    def _headlines(self) -> Iterable[str]:
-        """What is explained."""
-        raise NotImplementedError
-
-    def _columns(self) -> Sequence[Column]:
-        raise NotImplementedError
-
-    def _rows(self) -> list[list[Row]]:
-        """The rows of the table, of each branch."""
-        raise NotImplementedError
-
-    def _figures(self) -> Iterable[tuple[str, Diagram]]:
-        """Pictures with their captions."""
+    def _content(self) -> Content:
         raise NotImplementedError
 
     def describe(self, width: int = WIDTH) -> str:
@@ -48,23 +47,23 @@ class Report:
 
         Only labels are cut: very deep trees and wide tables have longer lines.
         """
-        sentences = wrapped(self.sentences(), width)
+        sentences, content = wrapped(self.sentences(), width), self._content()
         return "\n".join(
             [
-                *wrapped(self._headlines(), width),
-                *table_lines(self._columns(), self._rows(), width),
+                *wrapped(content.headlines, width),
+                *table_lines(content.columns, content.rows, width),
                 *([""] if sentences else []),
                 *sentences,
             ]
         )
 
     def _repr_html_(self) -> str:
-        columns, branches = self._columns(), self._rows()
+        headlines, columns, branches, figures = self._content()
         legend = [self.legend] if self.legend and self.metrics is not None else []
         return str(
             _PAGE(
-                headlines=list(self._headlines()),
-                figures=list(self._figures()),
+                headlines=headlines,
+                figures=list(figures),
                 sentences=[*legend, *self.sentences()],
                 columns=columns,
                 groups=[(columns[first].group, last - first) for first, last in _groups(columns)],

@@ -39,7 +39,7 @@ from cepbench.presentation.explainer.columns import (
     short,
     texts,
 )
-from cepbench.presentation.explainer.report import Report
+from cepbench.presentation.explainer.report import Content, Report
 from cepbench.streams.event_stream import EventStream
 
 #: Columns of estimates, of which the first four are those of ``WorkloadPlan.steps``.
@@ -88,7 +88,7 @@ class WorkloadExplanation(Report):
         found = [*self.remarks]
         if self.metrics is None:
             return found
-        (rows,) = self._rows()
+        rows = self.steps.to_dict("records")
         took, scratch = self.steps["seconds"].sum(), self.steps["scratch_seconds"].sum(min_count=1)
         if not math.isnan(scratch) and self.steps["source"].notna().any():
             found.append(
@@ -114,11 +114,10 @@ class WorkloadExplanation(Report):
             )
         return found
 
-    def _headlines(self) -> list[str]:
-        return self.plan.describe().splitlines()[:1]
-
-    def _rows(self) -> list[list[Row]]:
-        return [self.steps.to_dict("records")]
+    def _content(self) -> Content:
+        headline = self.plan.describe().splitlines()[0]
+        rows = self.steps.to_dict("records")
+        return Content([headline], self._columns(), [rows], self._figures())
 
     def _columns(self) -> list[Column]:
         total = self.steps["cost"].sum() or math.nan
@@ -145,7 +144,7 @@ class WorkloadExplanation(Report):
         ]
 
     def _figures(self) -> Iterator[tuple[str, Diagram]]:
-        (rows,) = self._rows() if self.metrics is not None else [[]]
+        rows = self.steps.to_dict("records") if self.metrics is not None else []
         yield (
             "",
             reuse_diagram(
