@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cepbench.diagram import Box, Diagram, Line, Text, text_width
 from cepbench.markup import Html, shortened
-from cepbench.planning.plans.tree import Tree, leaves, post_order
+from cepbench.planning.plans.tree import Tree, post_order
 
 #: A drawing below its caption.
 FIGURE = Html(
@@ -49,57 +49,49 @@ def tree_diagram(
     lines : sequence of mapping
         SVG attributes of the line above each node.
     """
-    is_roomy = len(leaves(tree)) <= _MOST_LEAVES
-    column, most, texts = 36.0, 0, []
-    for node, its in zip(post_order(tree), notes, strict=True):
-        shown = "" if isinstance(node, tuple) else shortened(node, longest)
-        texts.append(shown)
-        if shown:
-            beside = [text_width(note, 10) for note in its if is_roomy]
-            column = max(column, text_width(shown, is_bold=True) + 10, *(w + 10 for w in beside))
-        else:
-            most = max(most, len(its))
+    nodes = list(post_order(tree))
+    names = ["" if isinstance(node, tuple) else node for node in nodes]
+    is_roomy = sum(map(bool, names)) <= _MOST_LEAVES
+    shown_notes = notes if is_roomy else [()] * len(nodes)
+    leaves = [
+        [text_width(shortened(name, longest), is_bold=True), *(text_width(n, 10) for n in its)]
+        for name, its in zip(names, shown_notes, strict=True)
+        if name
+    ]
+    column = max(36.0, 10 + max(max(widths) for widths in leaves))
     x: list[float] = []
     height: list[int] = []
     side: dict[int, str] = {}
     edges: list[tuple[int, int]] = []
     pending: list[int] = []
-    for number, node in enumerate(post_order(tree)):
-        if isinstance(node, tuple):
+    for number, name in enumerate(names):
+        if name:
+            x.append(column * height.count(0))
+            height.append(0)
+        else:
             right, left = pending.pop(), pending.pop()
             edges += [(number, left), (number, right)]
             # Away from the line to the parent, which would cross the text.
             side |= {left: "end", right: "start"}
             x.append((x[left] + x[right]) / 2)
             height.append(1 + max(height[left], height[right]))
-        else:
-            x.append(column * height.count(0))
-            height.append(0)
         pending.append(number)
+    most = max((len(its) for its, name in zip(notes, names, strict=True) if not name), default=0)
     row = _LINE * most + 32 if is_roomy else max(_LEAST_ROW, min(46.0, _HEIGHT / height[-1]))
     boxes = []
-    for number, (node, shown, its) in enumerate(zip(post_order(tree), texts, notes, strict=True)):
-        mark = (marks or {}).get(number, Mark())
+    for number, (name, its) in enumerate(zip(names, shown_notes, strict=True)):
         at, y = x[number], -row * height[number]
-        if shown:
-            below = [Text(at, y + 18, shown, is_bold=True)]
-            below += [Text(at, y + 32 + _LINE * k, note, size=10, opacity=0.8)
-                      for k, note in enumerate(its if is_roomy else ())]  # fmt: skip
-        else:
-            anchor = side.get(number, "start")
-            near = at + (-11 if anchor == "end" else 11)
-            below = [Text(near, y - 2 - _LINE * k, note, anchor, size=10, opacity=0.8)
-                     for k, note in enumerate(reversed(its if is_roomy else ()))]  # fmt: skip
-        name = "" if isinstance(node, tuple) else node
-        tip = ": ".join(filter(None, (name, "; ".join(its))))
-        box = Box(at, y, mark.size, mark.size, mark.shape, tuple(below), tip, {"fill": mark.colour})
-        boxes.append(box)
+        anchor = "middle" if name else side.get(number, "start")
+        near = at + {"end": -11, "start": 11, "middle": 0}[anchor]
+        texts = [Text(at, y + 18, shortened(name, longest), is_bold=True)] if name else []
+        for k, note in enumerate(its):
+            # Below a leaf, and upwards from another node.
+            base = y + 32 + _LINE * k if name else y - 2 - _LINE * (len(its) - 1 - k)
+            texts.append(Text(near, base, note, anchor, size=10, opacity=0.8))
+        mark = (marks or {}).get(number, Mark())
+        tip = ": ".join(filter(None, (name, "; ".join(notes[number]))))
+        look = {"fill": mark.colour}
+        boxes.append(Box(at, y, mark.size, mark.size, mark.shape, tuple(texts), tip, look))
     looks = lines or [{"stroke_opacity": 0.45}] * len(boxes)
-    return Diagram(
-        title,
-        boxes,
-        [
-            Line((boxes[parent].at(0, 0), boxes[child].at(0, 0)), look=looks[child])
-            for parent, child in edges
-        ],
-    )
+    drawn = [Line((boxes[p].at(0, 0), boxes[c].at(0, 0)), look=looks[c]) for p, c in edges]
+    return Diagram(title, boxes, drawn)
