@@ -367,8 +367,8 @@ class WorkloadPlan:
             return str(FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
-        drawing = workload_diagram(self.tables) if self.tables else ""
-        return str(FIGURE(caption=caption, drawing=drawing))
+        tables = workload_diagram(self.tables) if self.tables else ""
+        return str(FIGURE(caption=caption, drawing=tables))
 
 
 def _table(ways: Iterable[Reuse]) -> pd.DataFrame:
