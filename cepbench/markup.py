@@ -63,28 +63,6 @@ def element(name: str, *inside: str, **attributes: object) -> Markup:
     return Markup(f"<{name}{named}>{body}</{name}>" if body else f"<{name}{named}/>")
 
 
-def picture(title: str, width: float, height: float, *parts: str, style: str = "") -> Markup:
-    """An ``<svg>`` without ids, styles or scripts, in the colour of the text around it.
-
-    Parameters
-    ----------
-    title : str
-        Accessible name.
-    width, height : float
-        In pixels; scaled down on a narrower page.
-    *parts : str
-        Elements.
-    style : str
-        Further CSS declarations.
-    """
-    return element(
-        "svg", element("title", title), *parts, xmlns="http://www.w3.org/2000/svg", role="img",
-        viewBox=f"0 0 {width:.0f} {height:.0f}", width=f"{width:.0f}",
-        style=f"max-width:100%;height:auto{style}", fill="currentColor",
-        font_family="sans-serif", font_size=12, text_anchor="middle",
-    )  # fmt: skip
-
-
 def shortened(text: str, longest: int) -> str:
     """``text``, cut to ``longest`` characters, the last an ellipsis, if it is longer."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -24,7 +24,7 @@ _INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
 def plans_picture() -> str:
     """Three plans of one pattern and their runs: the same matches at different cost."""
     import cepbench as cep
-    from cepbench.presentation.explainer.page import tree_picture
+    from cepbench.presentation.explainer.tree_picture import tree_picture
     from cepbench.presentation.figures.styles import style_of
 
     dataset = cep.open_dataset("nasdaq-style/sample")
@@ -38,17 +38,15 @@ def plans_picture() -> str:
     for name, run in runs.items():
         assert run.metrics is not None
         colour = style_of(name, "order").colour
-        drawing = str(
-            tree_picture(
-                plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False,
-                small=True, largest=largest, colour=colour,
-            )
+        tree = tree_picture(
+            plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False, longest=6,
+            largest=largest, colour=colour,
         )  # fmt: skip
-        size = re.search(r'viewBox="0 0 (\d+) (\d+)" width="\d+"', drawing)
-        assert size is not None
-        wide, high = float(size[1]) * 1.15, float(size[2]) * 1.15
-        drawing = drawing.replace(
-            f'width="{size[1]}"', f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"', 1
+        wide, high = (1.4 * size for size in tree.extent[2:])
+        drawing = str(tree).replace(
+            f'width="{tree.extent[2]:.0f}"',
+            f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"',
+            1,
         )
         made = f"{run.metrics.partial_matches_created:,} partial matches created"
         panels += [
@@ -57,7 +55,7 @@ def plans_picture() -> str:
             _text(width, 116, made, 15, _INK, bold=True),
             drawing,
         ]
-        width, height = width + wide + 24, max(height, high)
+        width, height = width + max(wide, 248) + 24, max(height, high)
         matches = run.metrics.matches
     title = f"One pattern, three plans, the same {matches:,} matches"
     types = ", ".join(f"{variable.name}: {variable.type}" for variable in pattern.variables)

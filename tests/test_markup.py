@@ -5,7 +5,7 @@ from __future__ import annotations
 import jinja2
 import pytest
 
-from cepbench.markup import Html, element, picture, shortened
+from cepbench.markup import Html, element, shortened
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -23,11 +23,6 @@ def test_elements_escape_texts_and_attributes() -> None:
     assert "<script" not in shown and 'onclick="y' not in shown
     assert 'x="1.2"' in shown and shown.count("<title>") == 1
     assert element("line", stroke_width=2, fill=None) == '<line stroke-width="2"/>'
-
-
-def test_a_picture_has_a_name_and_its_size() -> None:
-    shown = picture(HOSTILE, 10.4, 20.6, element("circle", r=1))
-    assert 'viewBox="0 0 10 21"' in shown and "<script" not in shown and "<circle" in shown
 
 
 def test_long_texts_end_in_an_ellipsis() -> None:

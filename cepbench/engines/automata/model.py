@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.automata.drawing import automaton_svg
+from cepbench.engines.automata.drawing import automaton_diagram
 from cepbench.engines.automata.nondeterminism import Nondeterminism, nondeterminism
 from cepbench.engines.automata.states import Edge, Formula, State
 from cepbench.engines.automata.vector import Column, columns_of, masks_of, vector_of
@@ -190,11 +190,12 @@ class Automaton(Plan):
 
     def svg(self) -> str:
         """A drawing in the style of [agrawal2008]_, Figure 2, with formulas as tooltips."""
-        return automaton_svg(self.states, self.edges)
+        return str(automaton_diagram(self.states, self.edges))
 
     def _repr_html_(self) -> str:
         rows = self.table().to_dict("records")
-        return str(_PAGE(pattern=self.pattern, drawing=self.svg(), rows=rows))
+        drawing = automaton_diagram(self.states, self.edges)
+        return str(_PAGE(pattern=self.pattern, drawing=drawing, rows=rows))
 
     def labels(self) -> list[str]:
         """No estimates."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepbench.arguments import seed as seed_from
 from cepbench.arguments import whole
 from cepbench.engines.runs.arrow_matches import arrow_table
-from cepbench.engines.runs.graph_drawing import graph_svg
+from cepbench.engines.runs.graph_drawing import graph_diagram
 from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.matches import (
@@ -269,7 +269,7 @@ class CompressedMatches:
                 f"the graph has {len(self.nodes):,} nodes, too many to draw (at most "
                 f"{DRAWN_NODES}); see the tables nodes and pointers"
             )
-        return graph_svg(self.nodes, self.pointers)
+        return str(graph_diagram(self.nodes, self.pointers))
 
     def describe(self) -> str:
         """The sizes of the graph and of what it stands for."""

@@ -1,55 +1,42 @@
-"""A graph of matches as an SVG drawing."""
+"""A graph of matches as a diagram."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from cepbench.markup import element, picture
+from cepbench.diagram import Box, Diagram, Line, Text, curved, framed, layered
 
-_COLUMN, _ROW, _RADIUS, _BEND = 74.0, 40.0, 4.0, 44.0
+_COLUMN, _ROW = 84.0, 40.0
 
 
-def graph_svg(nodes: pd.DataFrame, pointers: pd.DataFrame) -> str:
-    """Draw events as boxes and unions as dots, each to the right of what it points to.
+def graph_diagram(nodes: pd.DataFrame, pointers: pd.DataFrame) -> Diagram:
+    """Events as boxes and unions as points, each to the right of what it points to.
 
     The tables are those of :class:`cepbench.engines.runs.compressed.CompressedMatches`. An event at which
-    matches end has their number below it. The ``<svg>`` element has the colour of the text around it.
+    matches end has their number below it.
     """
-    targets: dict[int, list[int]] = {node: [] for node in nodes["node"].tolist()}
-    for node, target in zip(pointers["node"].tolist(), pointers["target"].tolist(), strict=True):
-        targets[node].append(target)
-    columns: dict[int, int] = {}
-    rows: list[int] = []
-    at: dict[int, tuple[float, float]] = {}
-    for node, its in targets.items():
-        # Whatever a node points to comes before it.
-        column = columns[node] = 1 + max((columns[target] for target in its), default=-1)
-        rows += [0] * (column + 1 - len(rows))
-        at[node] = (_COLUMN * (column + 0.5), 24 + _ROW * rows[column])
-        rows[column] += 1
-    line = {"stroke": "currentColor", "stroke_opacity": "0.45", "fill": "none"}
-    parts = []
-    for node, its in targets.items():
-        for target in its:
-            (x1, y1), (x2, y2) = at[node], at[target]
-            # A longer line bends, so that it does not seem to go through the nodes on its way.
-            bend = _BEND * (columns[node] - columns[target] - 1)
-            path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {(y1 + y2) / 2 + bend:.1f} {x2:.1f} {y2:.1f}"
-            parts.append(element("path", d=path, **line))
+    edges = dict.fromkeys(zip(pointers["target"].tolist(), pointers["node"].tolist(), strict=True))
+    at, routes = layered(nodes["node"].tolist(), edges)
+    boxes = {}
     for row in nodes.to_dict("records"):
-        x, y = at[row["node"]]
-        tip = element("title", f"{row['kind']} {row['node']}, latest start {row['start']}")
-        if row["matches"]:
-            number = f"{row['matches']:,}"
-            parts.append(element("text", number, x=x, y=y + 22, font_size=10, opacity="0.75"))
+        place, depth = at[row["node"]]
+        x, y = _COLUMN * depth, _ROW * place
+        tip = f"{row['kind']} {row['node']}, latest start {row['start']}"
         if row["kind"] == "union":
-            parts.append(element("g", tip, element("circle", cx=x, cy=y, r=_RADIUS)))
-            continue
-        box = element(
-            "rect", x=x - 26, y=y - 11, width=52.0, height=22.0, rx=4, fill="Canvas",
-            stroke="currentColor",
-        )  # fmt: skip
-        name = element("text", f"{row['variable']} {row['position']}", x=x, y=y + 4)
-        parts.append(element("g", tip, box, name))
-    width, height = _COLUMN * len(rows), _ROW * max(rows, default=0) + 20
-    return picture("graph of matches", width, height, *parts)
+            box = Box(x, y, 8.0, 8.0, "circle", tip=tip)
+        else:
+            box = framed(x, y, f"{row['variable']} {row['position']}", 56.0, tip=tip)
+        if row["matches"]:
+            box = box.with_text(Text(x, y + 23, f"{row['matches']:,}", size=10, opacity=0.75))
+        boxes[row["node"]] = box
+    lines = []
+    for (target, node), route in routes.items():
+        # In a layer that it passes, a line is level with the boxes.
+        passed = [
+            (_COLUMN * depth + end, _ROW * place)
+            for place, depth in route[1:-1]
+            for end in (-26, 26)
+        ]
+        points = [boxes[target].at(1, 0), *passed, boxes[node].at(-1, 0)]
+        lines.append(Line(curved(points), "C", look={"stroke_opacity": 0.45}))
+    return Diagram("graph of matches", [*boxes.values()], lines)

@@ -1,11 +1,12 @@
-"""A tree plan as an SVG drawing that reads well on light and on dark pages."""
+"""A tree plan as a diagram: leaves on one line, each parent above the middle of its children."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from cepbench.markup import Html, element, picture, shortened
+from cepbench.diagram import Box, Diagram, Line, Text, text_width
+from cepbench.markup import Html, shortened
 from cepbench.planning.plans.tree import Tree, post_order
 
 #: A drawing below its caption.
@@ -13,103 +14,84 @@ FIGURE = Html(
     '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
 )
 
-LETTER = 7.3  # width of one letter at 12 px, generous
-BOX_HEIGHT = 22.0
-_LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
-_HEIGHT_LIMIT = 640.0
+_MOST_LEAVES = 20  # the numbers of larger trees are only in tooltips
+_LEAST_ROW, _HEIGHT = 12.0, 640.0  # of a level, and of a large tree
+_LINE = 13.0  # height of a line of text
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedNode:
-    """The position of a node: ``x`` counts leaves, ``height`` levels above the leaves.
+class Mark(NamedTuple):
+    """The shape at a node and its size, for a :class:`~cepbench.diagram.Box`."""
 
-    ``name`` is empty for an inner node.
+    shape: str = "circle"
+    size: float = 7.0
+    colour: str = "currentColor"
+
+
+def tree_diagram(
+    tree: Tree[str],
+    notes: Sequence[Sequence[str]],
+    *,
+    title: str = "plan tree",
+    longest: int = 14,
+    marks: Mapping[int, Mark] | None = None,
+    lines: Sequence[Mapping[str, Any]] = (),
+) -> Diagram:
+    """The boxes of the nodes in post-order, and two lines of each inner node, to the left and the right.
+
+    Parameters
+    ----------
+    notes : sequence of sequence of str
+        Lines of text beside each node.
+    longest : int
+        Letters of a name that are shown; the whole name is in the tooltip.
+    marks : mapping of int to Mark, optional
+        Nodes that are no points.
+    lines : sequence of mapping
+        SVG attributes of the line above each node.
     """
-
-    x: float
-    height: int
-    name: str
-
-
-def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
-    """Leaves on one line, each parent above the middle of its children.
-
-    The nodes in post-order, and the edges from parent to child, the left child's before the right
-    one's.
-    """
-    nodes: list[PlacedNode] = []
+    nodes = list(post_order(tree))
+    names = ["" if isinstance(node, tuple) else node for node in nodes]
+    is_roomy = sum(map(bool, names)) <= _MOST_LEAVES
+    shown_notes = notes if is_roomy else [()] * len(nodes)
+    leaves = [
+        [text_width(shortened(name, longest), is_bold=True), *(text_width(n, 10) for n in its)]
+        for name, its in zip(names, shown_notes, strict=True)
+        if name
+    ]
+    column = max(36.0, 10 + max(max(widths) for widths in leaves))
+    x: list[float] = []
+    height: list[int] = []
+    side: dict[int, str] = {}
     edges: list[tuple[int, int]] = []
-    leaf_count = 0
-    without_parent: list[int] = []
-    for node in post_order(tree):
-        if isinstance(node, tuple):
-            right, left = without_parent.pop(), without_parent.pop()
-            height = 1 + max(nodes[left].height, nodes[right].height)
-            edges += [(len(nodes), left), (len(nodes), right)]
-            nodes.append(PlacedNode((nodes[left].x + nodes[right].x) / 2, height, ""))
-        else:
-            nodes.append(PlacedNode(float(leaf_count), 0, node))
-            leaf_count += 1
-        without_parent.append(len(nodes) - 1)
-    return nodes, edges
-
-
-def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
-    """Draw nested pairs of names: leaves on one line, each parent above the middle of its children.
-
-    Labels, empty for none, stand beside the nodes, in post-order. The ``<svg>`` element has no ids,
-    styles or scripts, and the colour of the text around it.
-    """
-    placed, edges = placed_nodes(tree)
-    shown = [shortened(node.name, _LONGEST) for node in placed]
-    longest = max(len(text) for text in (*shown, *labels))
-    column = LETTER * max(longest, 3) + 10
-    levels = placed[-1].height
-    row = min(46.0, max(12.0, _HEIGHT_LIMIT / max(levels, 1)))
-    # Labels of inner nodes would overlap in a compressed drawing.
-    roomy = row >= 24
-    width = column * sum(bool(node.name) for node in placed)
-    height = row * levels + 62
-
-    def at(index: int) -> tuple[float, float]:
-        node = placed[index]
-        return column * (node.x + 0.5), 22 + row * (levels - node.height)
-
-    line = {"stroke": "currentColor", "stroke_opacity": "0.45"}
-    parts = []
-    for parent, child in edges:
-        (x1, y1), (x2, y2) = at(parent), at(child)
-        parts.append(element("line", x1=x1, y1=y1, x2=x2, y2=y2, **line))
-    # Beside a node, away from the line to its parent, which would cross the text.
-    beside = {child: ("end", "start")[number % 2] for number, (_, child) in enumerate(edges)}
-    for index, label in enumerate(labels):
-        name = placed[index].name
-        x, y = at(index)
-        described = ": ".join(text for text in (name, label) if text)
-        tip = element("title", described) if described else ""
+    pending: list[int] = []
+    for number, name in enumerate(names):
         if name:
-            bold = element("text", shown[index], x=x, y=y + 14, font_weight=600)
-            parts.append(element("g", tip, bold, _note(x, y + 30, label)))
+            x.append(column * height.count(0))
+            height.append(0)
         else:
-            anchor = beside.get(index, "middle")
-            shift = {"end": -8, "start": 8, "middle": 0}[anchor]
-            near = _note(x + shift, y - (2 if shift else 8), label, anchor) if roomy else ""
-            parts.append(element("g", tip, element("circle", cx=x, cy=y, r=3.5), near))
-    return picture("plan tree", width, height, *parts)
-
-
-def box(
-    at: tuple[float, float], wide: float, text: str, *, is_bold: bool, is_dashed: bool = False
-) -> tuple[str, str]:
-    """A frame and the text in it."""
-    x, y = at
-    frame = element(
-        "rect", x=x, y=y, width=wide, height=BOX_HEIGHT, rx=4, fill="none", stroke="currentColor",
-        stroke_width=2.5 if is_bold else 1, stroke_dasharray="4 3" if is_dashed else None,
-    )  # fmt: skip
-    return frame, element("text", text, x=x + wide / 2, y=y + 15)
-
-
-def _note(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    look = {"font_size": 10, "opacity": "0.75", "text_anchor": anchor}
-    return element("text", text, x=x, y=y, **look) if text else ""
+            right, left = pending.pop(), pending.pop()
+            edges += [(number, left), (number, right)]
+            # Away from the line to the parent, which would cross the text.
+            side |= {left: "end", right: "start"}
+            x.append((x[left] + x[right]) / 2)
+            height.append(1 + max(height[left], height[right]))
+        pending.append(number)
+    most = max((len(its) for its, name in zip(notes, names, strict=True) if not name), default=0)
+    row = _LINE * most + 32 if is_roomy else max(_LEAST_ROW, min(46.0, _HEIGHT / height[-1]))
+    boxes = []
+    for number, (name, its) in enumerate(zip(names, shown_notes, strict=True)):
+        at, y = x[number], -row * height[number]
+        anchor = "middle" if name else side.get(number, "start")
+        near = at + {"end": -11, "start": 11, "middle": 0}[anchor]
+        texts = [Text(at, y + 18, shortened(name, longest), is_bold=True)] if name else []
+        for k, note in enumerate(its):
+            # Below a leaf, and upwards from another node.
+            base = y + 32 + _LINE * k if name else y - 2 - _LINE * (len(its) - 1 - k)
+            texts.append(Text(near, base, note, anchor, size=10, opacity=0.8))
+        mark = (marks or {}).get(number, Mark())
+        tip = ": ".join(filter(None, (name, "; ".join(notes[number]))))
+        look = {"fill": mark.colour}
+        boxes.append(Box(at, y, mark.size, mark.size, mark.shape, tuple(texts), tip, look))
+    looks = lines or [{"stroke_opacity": 0.45}] * len(boxes)
+    drawn = [Line((boxes[p].at(0, 0), boxes[c].at(0, 0)), look=looks[c]) for p, c in edges]
+    return Diagram(title, boxes, drawn)

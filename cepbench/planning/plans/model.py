@@ -17,7 +17,7 @@ from markupsafe import Markup
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
-from cepbench.planning.plans.drawing import FIGURE, tree_svg
+from cepbench.planning.plans.drawing import FIGURE, tree_diagram
 from cepbench.planning.plans.notes import PlanNotes, log_sum, shown_log
 from cepbench.planning.plans.tree import (
     MAXIMUM_ALTERNATIVES,
@@ -405,8 +405,9 @@ def _combined(
 
 
 def _as_html(plan: Plan, caption: str) -> Markup:
+    notes = [[label] if label else [] for label in plan.labels()]
     return FIGURE(
-        caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
+        caption="; ".join([caption, *plan.remarks]), drawing=tree_diagram(plan.tree, notes)
     )
 
 

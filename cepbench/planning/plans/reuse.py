@@ -143,13 +143,11 @@ def _reaches_beyond(specific: Pattern, embedding: tuple[int, ...], *, at_end: bo
 def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str, Pattern]) -> bool:
     """Whether matches of a query, computed in some way, are known at the end of their window only.
 
-    Those of a query are that waits for a negated event by itself, of a way that waits, and of a way from
-    a query that waits.
+    So they are if the query waits for a negated event by itself, or the way or one of its sources waits, which
+    ``waits`` says.
 
-    ``waits`` says this of its sources.
-
-    Raises PlanError if a match would be known even later: it begins before the match that it is
-    computed from, which waits for the end of a window of its own, or its window is shorter.
+    Raises PlanError if a match would be known even later: it begins before the match that it is computed
+    from, which waits for the end of a window of its own, or its window is shorter.
     """
     pattern = patterns[way.query]
     if not any(waits[source] for source in way.sources):

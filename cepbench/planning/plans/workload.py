@@ -19,9 +19,9 @@ from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import Reuse, Source, check_queries, reused_by
-from cepbench.planning.plans.reuse_drawing import reuse_svg
+from cepbench.planning.plans.reuse_drawing import reuse_diagram
 from cepbench.planning.plans.segments import Segment, SegmentTable, SequenceItems, tables_of
-from cepbench.planning.plans.workload_drawing import workload_svg
+from cepbench.planning.plans.workload_drawing import workload_diagram
 from cepbench.planning.workloads.model import Workload
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class WorkloadPlan:
 
     Parameters
     ----------
-    workload : Workload
     cuts : mapping of str to sequence of int, optional
         Query → after how many of its positive items it is chopped into segments, in ascending order:
         ``{"Q1": (3, 5)}`` after the 3rd and after the 5th. Segments after the first cut that are equal,
@@ -60,8 +59,7 @@ class WorkloadPlan:
         each positive item of the more general one; by default the first possible embedding. Of several
         sources one such sequence for each.
     plans : mapping of str to plan, optional
-        Query → the plan along which an engine that has plans computes it from scratch; of queries of
-        ``sources`` alone.
+        Query of ``sources`` → the plan along which an engine that has plans computes it from scratch.
     virtual : mapping of str to (Pattern or str), optional
         Name → a query that nobody asked for: it is computed as the others are, for those that reuse
         its matches, and not reported. ``sources``, ``embeddings``, ``plans`` and ``orders`` name virtual
@@ -69,11 +67,9 @@ class WorkloadPlan:
     orders : mapping of str to sequence of str, optional
         Query → the order in which items are joined. Computed from a more general query, the items that
         this one has not; from more specific ones, all items, for the matches that no source contains.
-    planner : str, optional
-        The planner that found it.
     cost : float, optional
-        Its estimated cost; of cuts a number of updates per second, see :mod:`cepbench.planning.costs.sharing`,
-        of sources that of a cost model.
+        The estimate of its planner; of cuts a number of updates per second, see
+        :mod:`cepbench.planning.costs.sharing`.
     candidates : sequence of Reuse
         The ways to compute the queries among which the planner chose, with their costs.
 
@@ -367,12 +363,12 @@ class WorkloadPlan:
     def _repr_html_(self) -> str:
         if self.sources is not None:
             texts = {query: str(its) for query, its in self.computed.patterns.items()}
-            drawing = reuse_svg([*self._reused.values()], texts, self.virtual)
+            drawing = reuse_diagram([*self._reused.values()], texts, self.virtual)
             return str(FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
-        drawing = workload_svg(self.tables) if self.tables else ""
-        return str(FIGURE(caption=caption, drawing=drawing))
+        tables = workload_diagram(self.tables) if self.tables else ""
+        return str(FIGURE(caption=caption, drawing=tables))
 
 
 def _table(ways: Iterable[Reuse]) -> pd.DataFrame:

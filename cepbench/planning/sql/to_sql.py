@@ -35,7 +35,11 @@ def to_sql(
     position_column: str = "position",
     output: str = "matches",
 ) -> str:
-    """The pattern as one SQL query that finds exactly its matches.
+    """The pattern as one SQL query, in the dialect ``duckdb`` or ``spark``, that finds exactly its matches.
+
+    Its rows are those of ``evaluate(...).matches`` in their order: the columns of RETURN, or without it one
+    column per positive variable with the position of its event, and for a pattern with several branches
+    ``branch``; NULL for variables that a branch lacks. Of a group a list of positions.
 
     Parameters
     ----------
@@ -46,7 +50,6 @@ def to_sql(
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
         branch is a single join of all its variables with all pairwise conditions, and the
         engine's optimizer chooses the order.
-    dialect : {"duckdb", "spark"}
     table : str
         Name of the table of events; dots separate catalog, schema and table.
     type_column, time_column, position_column : str
@@ -57,14 +60,6 @@ def to_sql(
         ``attribute type``, …, and so it is in the query.
     output : {"matches", "count"}
         One row per match, or a single row with their number in column ``matches``.
-
-    Returns
-    -------
-    str
-        A query whose rows are those of ``evaluate(...).matches`` in their order: the columns of
-        RETURN, or without it one column per positive variable with the position of its event, and
-        for a pattern with several branches ``branch``; NULL for variables that a branch lacks. Of a
-        group a list of positions.
 
     Raises
     ------

@@ -132,12 +132,11 @@ def measure_statistics(
 ) -> Statistics | dict[str, Statistics]:
     """Arrival rates and selectivities of a pattern's variables on a stream.
 
+    Of a workload, those of the matches of each query, by query.
+
     Parameters
     ----------
-    pattern : Pattern, str or Workload
-        All variables of all branches are measured, negated ones included. Of a workload, those of
-        the matches of each query.
-    stream, type, time
+    stream, type, time, missing_types
         See :func:`cepbench.evaluate`; with events of all types, if the strategy is a contiguity
         strategy.
     seed : int
@@ -145,19 +144,15 @@ def measure_statistics(
     pairs : int
         Maximum number of candidates per pair of variables. If the stream has fewer, all are
         evaluated, and the selectivity is exact.
-    missing_types : {"warn", "error"}
-        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
-    Statistics
+    Statistics or dict of str to Statistics
         ``rates`` in events per second (or tick) of *active* time: a pause of more than
         :data:`LONGEST_PAUSE` windows, such as a night between two trading days, counts as one
         window, since no match spans it. ``selectivities`` among pairs of events within the window
         and in the pattern's order in time; the order itself is not part of them. Standard errors
         are Poisson for rates, binomial for selectivities.
-    dict of str to Statistics
-        Of a workload: query → its statistics.
 
     Raises
     ------
@@ -171,12 +166,11 @@ def measure_statistics(
     Source: [kolchinsky2018]_, section 6.2, where arrival rates and selectivities are measured
     before planning.
 
-    Conditions on a Kleene variable are measured on single events of its type; those on ``b[i-1]``
-    on two consecutive events of the type within the window. Conditions on the first or the last
-    event of a set are measured on any event; those that combine elements, and those on aggregates,
-    have selectivity 1.
-
-    Two variables whose order in time differs between branches of OR are measured in any order.
+    All variables of all branches are measured, negated ones included. Conditions on a Kleene variable are
+    measured on single events of its type; those on ``b[i-1]`` on two consecutive events of the type within
+    the window. Conditions on the first or the last event of a set are measured on any event; those that
+    combine elements, and those on aggregates, have selectivity 1. Two variables whose order in time differs
+    between branches of OR are measured in any order.
 
     Under partition contiguity, equality of the partition is among the conditions over any two
     variables; ``partitions`` is the number of equal partitions in which an event shares its

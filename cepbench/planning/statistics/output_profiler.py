@@ -46,16 +46,10 @@ class OutputProfiler:
     def add(self, matches: pd.DataFrame) -> OutputProfiler:
         """Count the arrival orders of further matches; returns itself.
 
-        Parameters
-        ----------
-        matches : DataFrame
-            From ``evaluate(...).matches`` or ``Detector.push``: a column of stream positions per
-            variable, and with OR a column ``branch``.
+        They come from ``evaluate(...).matches`` or ``Detector.push``: a column of stream positions per variable,
+        and with OR a column ``branch``.
 
-        Raises
-        ------
-        StatisticsError
-            If it is not a table of matches of this pattern.
+        Raises StatisticsError if it is not a table of matches of this pattern.
         """
         if not isinstance(matches, pd.DataFrame):
             raise StatisticsError(

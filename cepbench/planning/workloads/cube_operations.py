@@ -37,8 +37,8 @@ def pattern_drill_down(pattern: Pattern | str, place: int, item: str) -> Pattern
     Raises
     ------
     PatternError
-        For an invalid pattern, place or item, and if the result is no refinement of the pattern:
-        a positive item next to a negated one splits the gap in which no event may be.
+        For an invalid argument, and if the result is no refinement of the pattern: a positive item next to
+        a negated one splits the gap in which no event may be.
 
     Examples
     --------
@@ -56,22 +56,15 @@ def pattern_drill_down(pattern: Pattern | str, place: int, item: str) -> Pattern
 
 
 def pattern_roll_up(pattern: Pattern | str, place: int) -> Pattern:
-    """The more general query without an item and the conditions on it.
+    """The more general query without the item at a place, from 1, and the conditions on it.
 
-    Source: pattern-roll-up of [liu2011]_, section II-A.
-
-    Parameters
-    ----------
-    pattern : Pattern or str
-        A SEQ or AND of items.
-    place : int
-        That of the item, from 1, negated ones included.
+    Source: pattern-roll-up of [liu2011]_, section II-A; of a SEQ or AND of items, negated ones included.
 
     Raises
     ------
     PatternError
-        For an invalid pattern or place, and if the pattern is no refinement of the result: without a
-        positive item, the gap of a negated one next to it is wider.
+        For an invalid argument, and if the pattern is no refinement of the result: without a positive item,
+        the gap of a negated one next to it is wider.
 
     Examples
     --------
@@ -89,15 +82,9 @@ def concept_roll_up(
 ) -> Pattern:
     """The more general query with types that are higher in a concept hierarchy, under this one.
 
-    Source: concept-roll-up of [liu2011]_, section II-A.
-
-    Parameters
-    ----------
-    pattern : Pattern or str
-    hierarchy : ConceptHierarchy
-    levels : int, default 1
-        How many levels higher; the root at most. Types of negated items stay, since a higher one
-        forbids more events; so do types that the hierarchy does not have, and names of variables.
+    Source: concept-roll-up of [liu2011]_, section II-A. Types are ``levels`` higher, the root at most. Those
+    of negated items stay, since a higher one forbids more events; so do types that the hierarchy does not
+    have, and names of variables.
 
     Raises
     ------
@@ -134,15 +121,8 @@ def concept_drill_down(
 ) -> Pattern:
     """The more specific query with types that are lower in a concept hierarchy, under this one.
 
-    Source: concept-drill-down of [liu2011]_, section II-A.
-
-    Parameters
-    ----------
-    pattern : Pattern or str
-    hierarchy : ConceptHierarchy
-    types : mapping of str to str
-        Variable → its type, below the present one; of a negated item above it, so that more events
-        are forbidden.
+    Source: concept-drill-down of [liu2011]_, section II-A. ``types`` has the new type of each variable, below
+    the present one; of a negated item above it, so that more events are forbidden.
 
     Raises
     ------

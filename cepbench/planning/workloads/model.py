@@ -196,16 +196,9 @@ class Workload:
     ) -> Workload:
         """The workload of a text with a name before each query: ``Q1 = PATTERN …``.
 
-        Parameters
-        ----------
-        text : str
-            Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
-            [qi2014]_, ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``.
-        parameters : mapping of str to (float or str), optional
-            The values of ``:name`` in all queries, as :func:`cepbench.parse` takes them.
-        aggregate, within, dialect : str, optional
-            As :func:`cepbench.parse` takes them, for every query.
-        hierarchy : ConceptHierarchy, optional
+        Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of [qi2014]_,
+        ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``. Parameters other than the
+        hierarchy are as :func:`cepbench.parse` takes them, for every query.
 
         Raises
         ------

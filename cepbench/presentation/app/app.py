@@ -24,7 +24,7 @@ from cepbench.presentation.app.coalesced import Coalesced
 from cepbench.presentation.app.controls import Controls
 from cepbench.presentation.app.cube import CubeExplorer
 from cepbench.presentation.app.run_panel import RunPanel
-from cepbench.presentation.app.shown import error_html, show_chart
+from cepbench.presentation.app.shown import App, error_html, guarded, show_chart
 from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
@@ -72,7 +72,9 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
     """Explore a pattern on a data set in JupyterLab: rates, plans, sliders, a run, its matches.
 
     Or a workload: its cube, in which a click rolls up from a query or drills down, and the matches of
-    the chosen query.
+    the chosen query. The content of the app is also available in code: ``app.stream``, ``app.pattern``,
+    ``app.statistics``, ``app.plans``, ``app.results``; of a workload ``app.cube``, ``app.chosen``,
+    ``app.choose("q2")``.
 
     Parameters
     ----------
@@ -85,13 +87,6 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
         ``cep.explore(workload, stream)``.
     seed : int
         Seed of the statistics' samples and of randomized generators.
-
-    Returns
-    -------
-    Explorer or CubeExplorer
-        JupyterLab shows it as the app. Its content is also available in code: ``app.stream``,
-        ``app.pattern``, ``app.statistics``, ``app.plans``, ``app.results``; of a workload ``app.cube``,
-        ``app.chosen``, ``app.choose("q2")``.
 
     Raises
     ------
@@ -117,32 +112,11 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
     return CubeExplorer(pattern, stream, seed=seed)
 
 
-class Explorer:
+class Explorer(App):
     """The app of :func:`explore`.
 
-    Attributes
-    ----------
-    dataset : Dataset or None
-        None for a user's stream.
-    stream : EventStream
-    pattern : Pattern or None
-        None if the text is not a valid pattern for the stream.
-    statistics : Statistics or None
-        As measured.
-    what_if : WhatIf or None
-        The statistics as changed by the sliders, and their effect.
-    plans : SideBySide or None
-        The plans under the changed statistics.
-    results : Comparison or None
-        The table of the last run.
-    matches : Result or None
-        The matches of the last run, by its fastest plan.
-    sliders : mapping
-        ``"window"``, ``"alpha"``, a variable's name, a pair of names → widget.
-    text, chooser, library, generators, tabs : widgets
-        The pattern, the data set, its patterns, the generators compared, the tabs.
-    error : str
-        The error shown below the pattern, as HTML; empty if there is none.
+    ``text``, ``chooser``, ``library``, ``generators`` and ``tabs`` are its widgets: the pattern, the data set,
+    its patterns, the generators compared, the tabs. ``dataset`` is None for a user's stream.
     """
 
     def __init__(
@@ -176,39 +150,47 @@ class Explorer:
 
     @property
     def pattern(self) -> Pattern | None:
+        """None if the text is not a valid pattern for the stream."""
         self._settle()
         return self._pattern
 
     @property
     def statistics(self) -> Statistics | None:
+        """As measured."""
         self._settle()
         return self._statistics
 
     @property
     def what_if(self) -> WhatIf | None:
+        """The statistics as changed by the sliders, and their effect."""
         self._settle()
         return self._what_if
 
     @property
     def plans(self) -> SideBySide | None:
+        """The plans under the changed statistics."""
         changed = self.what_if
         return None if changed is None else changed.after
 
     @property
     def results(self) -> Comparison | None:
+        """The table of the last run."""
         return self._runs.comparison
 
     @property
     def matches(self) -> Result | None:
+        """The matches of the last run, by its fastest plan."""
         return self._runs.result
 
     @property
     def sliders(self) -> Mapping[Any, Any]:
+        """``"window"``, ``"alpha"``, a variable's name, a pair of names → widget."""
         self._settle()
         return {} if self._controls is None else self._controls.sliders
 
     @property
     def error(self) -> str:
+        """The error shown below the pattern, as HTML; empty if there is none."""
         self._settle()
         return self._message.value if self._has_error else ""
 
@@ -221,13 +203,6 @@ class Explorer:
     def __repr__(self) -> str:
         name = self.dataset.name if self.dataset is not None else OWN
         return f"Explorer({name!r}, {len(self.stream):,} events, {self._pattern})"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The app, and for front ends without widgets a static picture of it."""
-        self._settle()
-        bundle = self.widget._repr_mimebundle_(**kwargs)
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
-        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
 
     # -- widgets --------------------------------------------------------------------------------
 
@@ -278,11 +253,7 @@ class Explorer:
         self._moved.settle()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run a widget's callback and show its error, which widgets would discard."""
-        try:
-            action()
-        except Exception as error:
-            self._show_status(error)
+        guarded(action, self._show_status)
 
     def _show_status(self, error: Exception | None) -> None:
         self._has_error = error is not None
@@ -459,6 +430,7 @@ class Explorer:
         return predicate_graph(self._pattern, self._statistics)._repr_html_()
 
     def _snapshot(self) -> str:
+        self._settle()
         return str(
             _SNAPSHOT(
                 name=self.dataset.name if self.dataset is not None else OWN,

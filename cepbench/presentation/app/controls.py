@@ -30,13 +30,8 @@ class Controls:
     """Sliders for the window, every rate, every selectivity, and α, and their ``box``.
 
     Statistics are as measured: rates per second (or tick). ``on_change`` observes the widgets.
-
-    Attributes
-    ----------
-    sliders : dict
-        ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
-        selectivity → :class:`NumberSlider`. Rates are per minute if time is
-        a datetime.
+    ``sliders`` has :class:`NumberSlider` by ``"window"``, ``"alpha"``, a variable's name for its rate (per
+    minute if time is a datetime), and a pair of names for a selectivity.
     """
 
     def __init__(
@@ -112,13 +107,8 @@ class NumberSlider(widgets.HBox):
     """A number, at first ``measured``, with its name, a slider and a text field.
 
     ``low``, ``high`` and ``step`` are those of the slider; with ``powers`` it is logarithmic, and they are
-    those of the exponent.
-
-    Attributes
-    ----------
-    value : float
-        The exact number set by code or in the field, clipped to the ends, which excludes 0 on a
-        logarithmic slider; initially ``measured``.
+    those of the exponent. ``value`` is the exact number set by code or in the field, clipped to the ends,
+    which excludes 0 on a logarithmic slider.
     """
 
     value = traitlets.Float()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,38 +13,29 @@ from markupsafe import Markup
 from cepbench.errors import PatternError
 from cepbench.markup import Html
 from cepbench.planning.workloads.model import Workload
-from cepbench.presentation.app.shown import error_html
+from cepbench.presentation.app.shown import App, error_html, guarded
 from cepbench.presentation.exploration.cube import Cube, Move
-from cepbench.presentation.exploration.cube_picture import LEGEND, cube_layout, cube_svg
+from cepbench.presentation.exploration.cube_picture import LEGEND
 from cepbench.streams.event_stream import EventStream
 
 _WAYS = ("roll up", "drill down")
 _AREA = "1 / 1 / 2 / 2"  # buttons and lines share one cell of a grid
 
 
-class CubeExplorer:
+class CubeExplorer(App):
     """The app of :func:`cepbench.explore` for a workload.
 
-    Attributes
-    ----------
-    cube : Cube
-        The queries so far, with ``workload``, ``results`` and ``steps``.
-    chosen : str
-        The name of the chosen query.
-    buttons : dict of str to Button
-        Query → its box in the graph.
-    moves : dict of (str, str) to Button
-        Direction and label of each roll-up and drill-down of the chosen query → its button.
-    item, place, insert : widgets
-        To drill down by an item that is written.
-    error : str
-        The error of the last click, as HTML; empty if there is none.
+    ``cube`` has the queries so far, with ``workload``, ``results`` and ``steps``; ``item``, ``place`` and
+    ``insert`` are the widgets to drill down by an item that is written.
     """
 
     def __init__(self, workload: Workload, stream: EventStream, *, seed: int) -> None:
         self.cube = Cube(workload, stream, seed)
+        #: The name of the chosen query.
         self.chosen = next(iter(self.cube.results))
+        #: Query → its box in the graph.
         self.buttons: dict[str, widgets.Button] = {}
+        #: Direction and label of each roll-up and drill-down of the chosen query → its button.
         self.moves: dict[tuple[str, str], widgets.Button] = {}
         self._graph, self._details, self._message = widgets.Box(), widgets.HTML(), widgets.HTML()
         row = {"flex_flow": "row wrap"}
@@ -71,6 +63,7 @@ class CubeExplorer:
 
     @property
     def error(self) -> str:
+        """The error of the last click, as HTML; empty if there is none."""
         return str(self._message.value)
 
     @property
@@ -79,24 +72,12 @@ class CubeExplorer:
         return self.cube.results[self.chosen]
 
     def choose(self, query: str) -> None:
-        """Choose a query of the cube, as a click on its box does.
-
-        Raises
-        ------
-        EvaluationError
-            If the cube has no such query.
-        """
+        """Choose a query, as a click on its box does; EvaluationError if the cube has no such query."""
         self.chosen = self.cube.check(query)
         self._draw()
 
     def __repr__(self) -> str:
         return f"CubeExplorer({len(self.cube.results)} queries, chosen {self.chosen!r})"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The app, and for front ends without widgets a static picture of it."""
-        bundle = self.widget._repr_mimebundle_(**kwargs)
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
-        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
 
     def _snapshot(self) -> str:
         moves: dict[str, list[str]] = {way: [] for way in _WAYS}
@@ -112,12 +93,8 @@ class CubeExplorer:
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run a widget's callback and show its error, which widgets would discard."""
         self._message.value = ""
-        try:
-            action()
-        except Exception as error:
-            self._message.value = error_html(error)
+        guarded(action, lambda error: setattr(self._message, "value", error_html(error)))
 
     def _take(self, move: Move) -> None:
         self.choose(self.cube.take(self.chosen, move))
@@ -146,31 +123,31 @@ class CubeExplorer:
 
     def _draw_graph(self) -> None:
         """Lines, and buttons in the place of the boxes."""
-        labels = self.cube.labels(self.chosen)
-        layout = cube_layout(self.cube.workload, labels)
+        labels, picture = self.cube.labels(self.chosen), self.cube.picture(self.chosen)
+        left, top, width, _ = picture.extent
+        hidden = [replace(box, shape="", texts=()) for box in picture.boxes]
         lines = widgets.HTML(
-            str(cube_svg(layout, {}, sources=self.cube.sources)),
-            layout={"grid_area": _AREA, "margin": "0", "width": f"{layout.width:.0f}px"},
+            str(replace(picture, boxes=hidden)),
+            layout={"grid_area": _AREA, "margin": "0", "width": f"{width:.0f}px"},
         )
         self.buttons = {}
-        for query, (x, y) in layout.boxes.items():
+        for query, box in zip(labels, picture.boxes, strict=True):
+            x, y = box.at(-1, -1)
             button = widgets.Button(
                 description=labels[query],
                 tooltip=str(self.cube.workload.patterns[query]),
                 button_style="primary" if query == self.chosen else "",
                 layout={
                     "grid_area": _AREA,
-                    "margin": f"{y:.0f}px 0 0 {x:.0f}px",
-                    "width": f"{layout.wide:.0f}px",
-                    "height": f"{layout.high:.0f}px",
+                    "margin": f"{y - top:.0f}px 0 0 {x - left:.0f}px",
+                    "width": f"{box.width:.0f}px",
+                    "height": f"{box.height:.0f}px",
                 },
             )
             button.on_click(lambda _, query=query: self._guarded(partial(self.choose, query)))
             self.buttons[query] = button
         self._graph.children = [
-            widgets.GridBox(
-                [lines, *self.buttons.values()], layout={"width": f"{layout.width:.0f}px"}
-            )
+            widgets.GridBox([lines, *self.buttons.values()], layout={"width": f"{width:.0f}px"})
         ]
 
 

@@ -13,7 +13,7 @@ from cepbench.engines.runs.result import Result
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.compare import Comparison, compare
 from cepbench.markup import Html
-from cepbench.presentation.app.shown import error_html, show, show_chart
+from cepbench.presentation.app.shown import error_html, guarded, show, show_chart
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.exploration.side_by_side import SideBySide
 from cepbench.presentation.exploration.timeline_chart import match_timeline
@@ -31,14 +31,8 @@ _PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 class RunPanel:
     """Runs the plans of the other tabs, with the stream and the plans that ``stream_and_plans`` returns.
 
-    ``units`` returns attribute → unit, as for ``cep.match_timeline``.
-
-    Attributes
-    ----------
-    comparison : Comparison or None
-        The comparison of the last run.
-    result : Result or None
-        The matches, by the fastest plan.
+    ``units`` returns attribute → unit, as for ``cep.match_timeline``. ``comparison`` is that of the last run,
+    ``result`` the matches, by the fastest plan.
     """
 
     def __init__(
@@ -192,7 +186,4 @@ class RunPanel:
         show(self.nodes, {"text/html": explained._repr_html_(), "text/plain": repr(explained)})
 
     def _guarded(self, action: Callable[[], Any]) -> None:
-        try:
-            action()
-        except Exception as error:  # widgets discard errors of callbacks
-            self.message.value = error_html(error)
+        guarded(action, lambda error: setattr(self.message, "value", error_html(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -12,6 +13,28 @@ from cepbench.markup import Html
 
 if TYPE_CHECKING:
     import altair as alt
+
+
+class App:
+    """Base class of apps: a widget, and for front ends without widgets a static picture of it."""
+
+    widget: widgets.Widget
+
+    def _snapshot(self) -> str:
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle = self.widget._repr_mimebundle_(**kwargs)
+        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
+
+
+def guarded(action: Callable[[], object], show: Callable[[Exception], None]) -> None:
+    """Run a widget's callback and show its error, which widgets would discard."""
+    try:
+        action()
+    except Exception as error:
+        show(error)
 
 
 def error_html(error: Exception) -> str:

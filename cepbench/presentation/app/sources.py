@@ -29,10 +29,7 @@ def offered() -> list[str]:
 def read(name: str) -> tuple[Dataset, EventStream, str]:
     """A data set, its events, and the part that was read if it is not the whole.
 
-    Raises
-    ------
-    DatasetError
-        If the data set does not exist or cannot be read.
+    Raises DatasetError if the data set does not exist or cannot be read.
     """
     dataset = open_dataset(name)
     if dataset.events > _MOST_EVENTS:

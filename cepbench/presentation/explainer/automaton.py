@@ -6,22 +6,31 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cepbench.engines.automata.drawing import automaton_svg
+from cepbench.diagram import Diagram
+from cepbench.engines.automata.drawing import automaton_diagram
 from cepbench.engines.automata.model import Automaton
-from cepbench.markup import Html
-from cepbench.presentation.explainer.columns import MISSING, Row, percent, short
+from cepbench.presentation.explainer.columns import (
+    MISSING,
+    Column,
+    Row,
+    numbers,
+    percent,
+    shares,
+    short,
+    texts,
+)
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
+from cepbench.presentation.explainer.report import WIDTH, Content, table_lines, wrapped
 
-#: Columns of the text and of the table in notebooks that a run adds: heading -> its text.
-_COUNTED = {
-    "tested": lambda row: short(row["tested"]),
-    "passed": lambda row: short(row["passed"]),
-    "of tests": lambda row: _share(row["passed"], row["tested"]),
-    "time": lambda row: percent(row["time_share"]),
-    "runs": lambda row: short(row["mean_runs"]),
-    "at most": lambda row: short(row["peak_runs"]),
-}
+#: Columns that a run adds.
+_COUNTED = (
+    numbers("tested", "tested"),
+    numbers("passed", "passed"),
+    Column("of tests", lambda row: _share(row["passed"], row["tested"])),
+    shares("time", "time_share"),
+    numbers("runs", "mean_runs"),
+    numbers("at most", "peak_runs"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,12 +46,18 @@ class AutomatonExplanation(Explanation):
     only in ``Result.nodes``. There are no remarks and no stakes.
     """
 
+    legend = ""
+
     def describe(self, width: int = WIDTH) -> str:
         """The edges with their formulas, what a run counted at them, and the bound on runs.
 
         Sentences have up to ``width`` characters a line; an edge is on one line.
         """
-        counted = ["", *self._table()] if self._is_counted else []
+        counted: list[str] = []
+        if self._is_counted:
+            columns = [texts("state", "state"), texts("edge", "edge"), *_COUNTED]
+            lines = table_lines(columns, self._branches(), width)
+            counted = ["", *(f"  {line}" for line in lines)]
         return "\n".join([self.plan.describe(), *counted, "", *wrapped(self.sentences(), width)])
 
     def sentences(self) -> list[str]:
@@ -56,16 +71,6 @@ class AutomatonExplanation(Explanation):
     def _automata(self) -> list[Automaton]:
         return [part for part in self.plan.parts if isinstance(part, Automaton)]
 
-    def _table(self) -> Iterator[str]:
-        """What was counted, an edge a line."""
-        branches = self._branches()
-        lines = [["state", "edge", *_COUNTED]]
-        for number, rows in enumerate(branches):
-            if len(branches) > 1:
-                lines.append([f"branch {number}", *[""] * (1 + len(_COUNTED))])
-            lines += [[row["state"], row["edge"], *_cells(row)] for row in rows]
-        return (f"  {line}" for line in aligned(lines))
-
     def _bounds(self) -> Iterator[str]:
         several = len(self.plan.parts) > 1
         for number, automaton in enumerate(self._automata()):
@@ -76,8 +81,8 @@ class AutomatonExplanation(Explanation):
                 for state, kinds in zip(found.states, found.kinds, strict=True)
                 if kinds
             )
-            text = f"{where}{found.bound} ({at or 'runs never split'})."
-            yield text[0].upper() + text[1:]
+            bound = f"{where}{found.bound} ({at or 'runs never split'})."
+            yield bound[0].upper() + bound[1:]
 
     def _found(self) -> Iterator[str]:
         metrics = self.metrics
@@ -101,22 +106,20 @@ class AutomatonExplanation(Explanation):
                 "tests; runs are those in the state, averaged over the events, and at most."
             )
 
-    def _repr_html_(self) -> str:
-        headings = list(_COUNTED) if self._is_counted else []
-        figures = [
-            {
-                "pattern": automaton.pattern,
-                "drawing": self._drawing(automaton, rows),
-                "rows": [(row, _cells(row) if headings else []) for row in rows],
-            }
-            for automaton, rows in zip(self._automata(), self._branches(), strict=True)
-        ]
-        return str(_PAGE(figures=figures, headings=headings, sentences=self.sentences()))
+    def _content(self) -> Content:
+        names = [texts("state", "state"), texts("edge", "edge"), texts("to", "target")]
+        counted = _COUNTED if self._is_counted else ()
+        branches = self._branches()
+        figures = (
+            (f"automaton of {automaton.pattern}", self._drawing(automaton, rows))
+            for automaton, rows in zip(self._automata(), branches, strict=True)
+        )
+        return Content([], [*names, *counted, texts("formula", "formula")], branches, figures)
 
-    def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> str:
+    def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> Diagram:
         """The automaton with passes at its edges and the mean number of runs in its states."""
         if not self._is_counted:
-            return automaton.svg()
+            return automaton_diagram(automaton.states, automaton.edges)
         notes = {
             edge: f"{short(row['passed'])} of {short(row['tested'])}"
             for edge, row in zip(automaton.edges, rows, strict=True)
@@ -127,11 +130,7 @@ class AutomatonExplanation(Explanation):
             "" if math.isnan(mean) else f"ø {short(mean)}"
             for mean in (means[state.name] for state in automaton.states[:-1])
         ]
-        return automaton_svg(automaton.states, automaton.edges, notes, contents)
-
-
-def _cells(row: Row) -> list[str]:
-    return [shown(row) for shown in _COUNTED.values()]
+        return automaton_diagram(automaton.states, automaton.edges, notes, contents)
 
 
 def _share(part: float, whole: float) -> str:
@@ -144,20 +143,3 @@ def _without_merging(apart: float, merged: float) -> str:
     return (
         f", and would have been {apart:.3g} without merging, which saves {percent(merged / 100)}."
     )
-
-
-_PAGE = Html(
-    """<div class="cep-explanation">{% for figure in figures %}
-<figure class="cep-plan"><figcaption>automaton of {{ figure.pattern }}</figcaption>
-{{ figure.drawing | safe }}
-<table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th>
-{% for heading in headings %}<th style="text-align:right">{{ heading }}</th>{% endfor %}
-<th style="text-align:left">formula</th></tr>
-{% for row, cells in figure.rows %}
-<tr><td>{{ row.state }}</td><td>{{ row.edge }}</td><td>{{ row.target }}</td>
-{% for cell in cells %}<td style="text-align:right">{{ cell }}</td>{% endfor %}
-<td style="text-align:left">{{ row.formula }}</td></tr>
-{% endfor %}</table></figure>
-{% endfor %}
-<p>{% for line in sentences %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p></div>"""
-)

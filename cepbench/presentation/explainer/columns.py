@@ -17,43 +17,75 @@ MISSING = "–"
 
 _MOST_LISTED = 8
 
+#: Colours of estimates that are too low and too high.
+_MORE, _LESS = "#d55e00", "#3b8ed0"
+
 _SUFFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 Row = Mapping[Any, Any]
 
 
-class NodeColumn(NamedTuple):
-    """A column of numbers about nodes: the two lines of its heading, and a row's text.
+class Column(NamedTuple):
+    """A column of a table: its heading, a row's text, and its further CSS declarations."""
 
-    Adjacent columns may share a group, and a group may be empty.
-    """
-
-    group: str
     name: str
     shown: Callable[[Row], str]
+    #: A heading above those of adjacent columns with the same one.
+    group: str = ""
+    is_left: bool = False
+    #: Whether the texts are cut where lines are too long.
+    is_label: bool = False
+    style: Callable[[Row], str] = lambda row: ""
 
 
-def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
-    """The columns shown for each node; ``unit`` is that of time in rates, ``second`` or ``tick``."""
-    cost = NodeColumn("est.", "cost", lambda row: percent(row["cost_share"]))
-    expected = NodeColumn("partial matches", "est.", _estimate)
+def numbers(name: str, key: str, group: str = "") -> Column:
+    """The column of a table's numbers."""
+    return Column(name, lambda row: short(row[key]), group)
+
+
+def shares(name: str, key: str, group: str = "") -> Column:
+    """The column of a table's shares, with a bar behind each, which makes large ones easy to find."""
+
+    def bar(row: Row) -> str:
+        if math.isnan(row[key]):
+            return ""
+        stops = f"rgba(127,127,127,.35) {100 * row[key]:.1f}%,transparent 0"
+        return f";background:linear-gradient(to left,{stops})"
+
+    return Column(name, lambda row: percent(row[key]), group, style=bar)
+
+
+def texts(name: str, key: str) -> Column:
+    """The column of a table's texts."""
+    return Column(name, lambda row: row[key], is_left=True)
+
+
+def node_columns(unit: str, *, measured: bool) -> tuple[Column, ...]:
+    """The columns of nodes; ``unit`` is that of time in rates, ``second`` or ``tick``."""
+    label = Column(
+        "", lambda row: row["label"], is_left=True, is_label=True,
+        style=lambda row: ";white-space:pre;font-family:monospace",
+    )  # fmt: skip
+    cost = shares("cost", "cost_share", "est.")
     if not measured:
         return (
-            NodeColumn(f"per {unit}", "arrivals", lambda row: short(row["arrival_rate"])),
-            NodeColumn(f"per {unit}", "rows", lambda row: short(row["estimated_rate"])),
-            NodeColumn("partial", "matches", _estimate),
+            label,
+            numbers("arrivals", "arrival_rate", f"per {unit}"),
+            numbers("rows", "estimated_rate", f"per {unit}"),
+            Column("matches", _estimate, "partial"),
             cost,
         )
     return (
-        expected,
-        NodeColumn("partial matches", "actual", lambda row: short(row["measured"])),
-        NodeColumn("rows created", "est.", lambda row: short(row["estimated_created"])),
-        NodeColumn("rows created", "actual", lambda row: short(row["created"])),
-        NodeColumn("estimate", "off by", off_by),
-        NodeColumn("most", "stored", lambda row: short(row["peak_stored"])),
-        NodeColumn("pairs", "tested", lambda row: short(row["comparisons"])),
+        label,
+        Column("est.", _estimate, "partial matches"),
+        numbers("actual", "measured", "partial matches"),
+        numbers("est.", "estimated_created", "rows created"),
+        numbers("actual", "created", "rows created"),
+        Column("off by", off_by, "estimate", style=_marked),
+        numbers("stored", "peak_stored", "most"),
+        numbers("tested", "comparisons", "pairs"),
         cost,
-        NodeColumn("", "time", lambda row: percent(row["time_share"])),
+        shares("time", "time_share"),
     )
 
 
@@ -118,11 +150,24 @@ def is_more(row: Row) -> bool:
 
 def off_by(row: Row) -> str:
     """The factor by which the measurement is above (×) or below (÷) the estimate, and marks."""
-    error = row["q_error"]
-    if math.isnan(error):
+    if math.isnan(row["q_error"]):
         return MISSING
-    sign = "" if f"{error:.3g}" == "1" else "×" if is_more(row) else "÷"
-    return f"{sign}{short(error)}{'!' * severity(row)}"
+    return factor(row["q_error"], is_more=is_more(row)) + "!" * severity(row)
+
+
+def factor(error: float, *, is_more: bool) -> str:
+    """A q-error with the sign of its direction, which that of 1 has not."""
+    sign = "" if f"{error:.3g}" == "1" else "×" if is_more else "÷"
+    return f"{sign}{short(error)}"
+
+
+def colour_of(row: Row) -> str:
+    """The colour of a node whose estimate is marked."""
+    return _MORE if is_more(row) else _LESS
+
+
+def _marked(row: Row) -> str:
+    return f";font-weight:bold;border-right:4px solid {colour_of(row)}" if severity(row) else ""
 
 
 def _estimate(row: Row) -> str:

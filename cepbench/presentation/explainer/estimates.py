@@ -36,24 +36,15 @@ _KINDS = {Kind.PLAIN: "event", Kind.KLEENE: "set", Kind.NEGATED: "negated", Kind
 
 
 class ExplainedNode(NamedTuple):
-    """A node of a plan's tree, or a negated variable or group as a child of the node that checks or forms it.
+    """A node of a plan's tree, or a negated variable or group as a child of the node that checks or forms it."""
 
-    Attributes
-    ----------
-    kind : str
-        ``event``, ``set`` (a Kleene variable), ``join``, ``negated`` or ``group``.
-    variables : tuple of str
-        In the order of the plan.
-    parent : int
-        Number of its parent, or of the node that checks a negated variable or forms a group; -1 for
-        the root.
-    step : int
-        Step of an order plan: 1 for its first variable, then its joins; otherwise 0.
-    """
-
+    #: ``event``, ``set`` (a Kleene variable), ``join``, ``negated`` or ``group``.
     kind: str
+    #: In the order of the plan.
     variables: tuple[str, ...]
+    #: The number of its parent, or of the node that checks or forms it; -1 for the root.
     parent: int
+    #: Of an order plan: 1 for its first variable, then its joins; otherwise 0.
     step: int
 
 
@@ -113,24 +104,15 @@ def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of a plan.
+    """Estimates of a plan."""
 
-    Attributes
-    ----------
-    plan : OrderPlan, TreePlan or UnionPlan
-        The plan, annotated with these estimates.
-    nodes : tuple of list of ExplainedNode
-        One list per branch.
-    tables : tuple of DataFrame
-        One per branch, with one row per node; see
-        :class:`~cepbench.presentation.explainer.explanation.Explanation`.
-    remarks : tuple of str
-        Why estimates are missing, or that the plan was made for a different cost.
-    """
-
+    #: With these estimates as its notes.
     plan: AnyPlan
+    #: Of each branch.
     nodes: tuple[list[ExplainedNode], ...]
+    #: Of each branch with a row for each node, see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
     tables: tuple[pd.DataFrame, ...]
+    #: Why estimates are missing, or that the plan was made for a different cost.
     remarks: tuple[str, ...] = ()
 
 
@@ -146,12 +128,8 @@ def estimate(
 ) -> Estimates:
     """The nodes of each branch's plan with estimates; only with arrival rates if there are none.
 
-    Raises
-    ------
-    StatisticsError
-        If a number is missing, or an argument is invalid.
-    PlanGeneratorError
-        If the cost is unknown, or not a sum over nodes.
+    Raises StatisticsError if a number is missing, or an argument is invalid; PlanGeneratorError if the cost
+    is unknown, or not a sum over nodes.
     """
     branches = pattern.branches()
     pairs = list(zip(branches, plan.parts, strict=True))

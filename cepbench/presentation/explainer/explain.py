@@ -103,17 +103,14 @@ def explain(
         None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
         of queries to plans; None for each query from scratch.
     statistics : Statistics, optional
-        Basis of the estimates, by default measured on the stream; may differ from the statistics that
-        the plan was made with. An automaton needs none. Of a workload those of every query, as
-        ``cep.measure_statistics`` gives them.
+        Basis of the estimates, by default measured on the stream; may differ from those that the plan was
+        made with. An automaton needs none. Of a workload those of every query.
     stream, type, time : optional
         Stream on which to run the plan, see :func:`cepbench.evaluate`; matches are only counted, except
         of a workload.
-    evaluator : str, optional
-        A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run a plan
-        of nodes on a stream it must provide metrics by node.
-    options : mapping, optional
-        Options of the evaluator by name.
+    evaluator, options, partial_match_limit, missing_types
+        As in :func:`cepbench.evaluate`. To run a plan of nodes on a stream the evaluator must provide
+        metrics by node.
     time_selectivity, last
         See :func:`cepbench.planning.planners.generate.plan`; not of workloads.
     alpha : float, optional
@@ -122,10 +119,6 @@ def explain(
         The cost to show, a sum over nodes, by default ``"throughput"``; of a workload
         ``"calibrated"``, the default, or ``"e-cube"``. Under ``"zstream"`` and ``"zstream-repaired"`` the nodes
         have their operators, and negated variables and groups their own cost.
-    partial_match_limit : int
-        Maximum number of stored partial matches; a run that exceeds it is an error.
-    missing_types : {"warn", "error"}
-        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -136,12 +129,10 @@ def explain(
 
     Raises
     ------
-    PlanError
-        If the plan does not fit the pattern.
+    PlanError, StreamError
+        If the plan, or the stream, does not fit the pattern.
     StatisticsError
         If a rate or another number is missing, or an argument is invalid.
-    StreamError
-        If the pattern does not fit the stream.
     PlanGeneratorError
         If the cost is unknown, or not a sum over nodes.
     EvaluationError

@@ -9,98 +9,73 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cepbench.engines.runs.result import Metrics
-from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.stakes import Stakes
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.presentation.explainer.columns import (
     MARKED,
-    NodeColumn,
     Row,
-    columns_of,
     is_more,
     is_rare,
     listed,
+    node_columns,
     percent,
     severity,
     short,
 )
-from cepbench.presentation.explainer.page import LEGEND, as_table, tree_picture
-from cepbench.presentation.explainer.text import WIDTH, tree_lines, wrapped
+from cepbench.presentation.explainer.report import Content, Report
+from cepbench.presentation.explainer.tree_picture import LEGEND, tree_picture
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(Report):
     """A plan with estimates and, if it was run, measurements by node.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan or UnionPlan
-        The plan, with its cost under the given statistics.
-    evaluator : str
-        Name of the evaluator.
-    nodes : DataFrame
-        One row per node of the plan's tree in post-order (left, right, node), branch by branch,
-        followed by one row per negated variable and group of the branch. Missing numbers are NaN.
-        Columns:
+    ``nodes`` has one row per node of the plan's tree in post-order (left, right, node), branch by branch,
+    followed by one row per negated variable and group of the branch. Missing numbers are NaN. Columns:
 
-        - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node
-          that checks a negated variable or forms a group; -1 for the root), ``kind`` (``event``,
-          ``set``, ``join``, ``negated``, ``group``), ``variables`` and ``types`` in the order of the
-          plan, ``step`` (in an order plan; otherwise 0);
-        - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``;
-          otherwise empty, as for events;
-        - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
-        - ``estimated``: expected partial matches PM, those that coexist within the window, and
-          ``log_estimated``, its natural logarithm, which is always finite;
-        - ``estimated_rate``: expected rows created per second (or tick);
-        - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for
-          the events of an order plan other than the first;
+    - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node that checks a
+      negated variable or forms a group; -1 for the root), ``kind`` (``event``, ``set``, ``join``,
+      ``negated``, ``group``), ``variables`` and ``types`` in the order of the plan, ``step`` (in an order
+      plan; otherwise 0);
+    - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``; otherwise empty,
+      as for events;
+    - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
+    - ``estimated``: expected partial matches PM, those that coexist within the window, and
+      ``log_estimated``, its natural logarithm, which is always finite;
+    - ``estimated_rate``: expected rows created per second (or tick);
+    - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for the events
+      of an order plan other than the first;
 
-        and only for a plan that was run:
+    and only for a plan that was run:
 
-        - ``measured``: partial matches that coexist within the window, averaged over active time.
-          NaN at the root, whose rows are matches and are not stored, and for events stored as
-          future members of sets;
-        - ``q_error``: factor between ``estimated`` and ``measured``; at the root between
-          ``estimated_created`` and ``created``;
-        - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or
-          ``negated`` node events, unless its sets are materialized alone;
-        - ``peak_stored``: maximum number of stored rows, those that could still be extended;
-        - ``comparisons``: pairs of rows whose conditions were tested one by one;
-        - ``seconds``, ``time_share``: time spent in the node.
-    metrics : Metrics or None
-        Metrics of the run, whose times include the clocks at the nodes; None if it was not run.
-    remarks : tuple of str
-        Why estimates are missing, or that the plan was made for a different cost.
-    stakes : Stakes or None
-        Whether choosing a plan matters for this pattern; None without estimates.
+    - ``measured``: partial matches that coexist within the window, averaged over active time. NaN at the
+      root, whose rows are matches and are not stored, and for events stored as future members of sets;
+    - ``q_error``: factor between ``estimated`` and ``measured``; at the root between ``estimated_created``
+      and ``created``;
+    - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or ``negated`` node
+      events, unless its sets are materialized alone;
+    - ``peak_stored``: maximum number of stored rows, those that could still be extended;
+    - ``comparisons``: pairs of rows whose conditions were tested one by one;
+    - ``seconds``, ``time_share``: time spent in the node.
     """
 
     pattern: Pattern
+    #: With its cost under the given statistics.
     plan: AnyPlan
     evaluator: str
     nodes: pd.DataFrame
+    #: Of the run, times include the clocks at the nodes; None if it was not run.
     metrics: Metrics | None = None
+    #: Why estimates are missing, or that the plan was made for a different cost.
     remarks: tuple[str, ...] = ()
+    #: Whether choosing a plan matters for this pattern; None without estimates.
     stakes: Stakes | None = None
+    legend = LEGEND
 
     def __repr__(self) -> str:
         ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
         return f"Explanation({self.plan!r}, {ran})"
-
-    def describe(self, width: int = WIDTH) -> str:
-        """The plan's tree with its numbers, findings, and whether choosing a plan matters.
-
-        Lines have up to ``width`` characters, in very deep trees more.
-        """
-        lines = [
-            *wrapped(self._headlines(), width),
-            *tree_lines(self._branches(), self._columns(), width),
-        ]
-        sentences = wrapped(self.sentences(), width)
-        return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
         """Findings of the run, the legend of its table, and whether choosing a plan matters."""
@@ -117,50 +92,59 @@ class Explanation:
             *at_stake,
         ]
 
-    def _headlines(self) -> Iterator[str]:
-        yield self.plan.describe().splitlines()[0]
-        for part in self.plan.parts:
-            if part.kind == "order":
-                yield f"order: {' → '.join(part.names)}"
-        yield from self.remarks
-
     def _branches(self) -> list[list[Row]]:
         """The rows of each branch."""
         return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
-    def _columns(self) -> tuple[NodeColumn, ...]:
-        unit = "second" if self.pattern.window.is_datetime else "tick"
-        return columns_of(unit, measured=self.metrics is not None)
-
-    def _repr_html_(self) -> str:
-        branches = self._branches()
-        ran = self.metrics is not None
-        pictures = [
-            tree_picture(part.tree, table, measured=ran)
-            for part, table in zip(self.plan.parts, branches, strict=True)
-        ]
-        return str(
-            _PAGE(
-                captions=list(self._headlines()),
-                pictures=pictures,
-                sentences=[*[LEGEND] * ran, *self.sentences()],
-                table=as_table(branches, self._columns()),
-            )
+    def _content(self) -> Content:
+        branches, ran = self._branches(), self.metrics is not None
+        orders = (part.names for part in self.plan.parts if part.kind == "order")
+        return Content(
+            [
+                self.plan.describe().splitlines()[0],
+                *(f"order: {' → '.join(names)}" for names in orders),
+                *self.remarks,
+            ],
+            node_columns("second" if self.pattern.window.is_datetime else "tick", measured=ran),
+            [[*_labelled(rows)] for rows in branches],
+            (
+                (
+                    f"branch {number}" if len(branches) > 1 else "",
+                    tree_picture(part.tree, rows, measured=ran),
+                )
+                for number, (part, rows) in enumerate(zip(self.plan.parts, branches, strict=True))
+            ),
         )
 
 
-_PAGE = Html(
-    """{% macro paragraph(lines) %}
-{% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
-{% endmacro %}
-<div class="cep-explanation">{{ paragraph(captions) }}
-{% for picture in pictures %}
-<figure style="margin:0.5em 0">
-{% if pictures | length > 1 %}<figcaption>branch {{ loop.index0 }}</figcaption>{% endif %}
-{{ picture }}</figure>{% endfor %}
-{{ paragraph(sentences) }}
-{{ table }}</div>"""
-)
+def _labelled(table: Sequence[Row]) -> Iterator[Row]:
+    """The rows of a branch from the root down, each with a ``label``, indented by tree lines."""
+    children: dict[int, list[int]] = {}
+    for number, row in enumerate(table):
+        children.setdefault(row["parent"], []).append(number)
+    # A stack, since the tree of an order over hundreds of variables is too deep for recursion.
+    waiting = [(root, "", "") for root in children[-1]]
+    while waiting:
+        number, rail, below = waiting.pop()
+        yield {**table[number], "label": rail + _label(table[number])}
+        its = children.get(number, [])
+        for place, child in reversed(list(enumerate(its))):
+            is_last = place == len(its) - 1
+            waiting.append(
+                (child, below + ("└ " if is_last else "├ "), below + ("  " if is_last else "│ "))
+            )
+
+
+def _label(row: Row) -> str:
+    text = {
+        "event": f"{row['variables']}: {row['types']}",
+        "set": f"{row['variables']}: sets of {row['types']}",
+        "negated": f"{row['variables']}: no {row['types']}",
+        "group": f"{row['variables']}: group of {row['types']}",
+        "join": listed(row["variables"]),
+    }[row["kind"]]
+    text = f"{row['operator']} {text}" if row["operator"] else text
+    return f"{row['step']}. {text}" if row["step"] else text
 
 
 def findings(nodes: Sequence[Row]) -> list[str]:

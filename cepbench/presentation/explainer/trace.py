@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from cepbench.arguments import choice
+from cepbench.diagram import Box, Diagram, Line, Text, framed
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.sase.run import prunes
 from cepbench.errors import EvaluationError
-from cepbench.markup import element, picture, shortened
+from cepbench.markup import shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.presentation.explainer.tracer import Pointer, Tracer, dewey
@@ -32,7 +33,7 @@ from cepbench.streams.given import Frame, events_from
 #: The engines of automata whose runs can be traced.
 TRACED = ("sase-basic", "sase", "sase-backtrack")
 
-_COLUMN, _ROW, _WIDE, _HIGH = 170.0, 46.0, 54.0, 24.0
+_COLUMN, _ROW, _WIDE = 170.0, 46.0, 54.0
 _LONGEST = 12  # letters of a stack's name that are shown
 
 
@@ -41,35 +42,29 @@ class Trace:
     """The steps of all runs on a stream, see :func:`trace`.
 
     With OR, tables have a column ``branch``, and the moves of a branch come together.
-
-    Attributes
-    ----------
-    automata : tuple of Automaton
-        One per branch.
-    runs : DataFrame
-        A row for each step of a run, in the order in which they are made: ``event`` (position),
-        ``move``, and the computation state after it: ``version``, ``state``, ``last`` (position of
-        the last event selected), ``start`` (timestamp of the first), and a column for each of V.
-        Moves are ``begin``, ``take``, ``ignore``, ``proceed``; ``fail`` where no formula holds;
-        ``end`` where a match that OUTPUT reports ends the runs of its partition; of merged runs
-        ``merge``, where one with the versions of both goes on, with the youngest start; of
-        backtracking ``backtrack``, where a postponed run reads an event again.
-    matches : DataFrame
-        The events of each accepting run, read from the buffer along compatible pointers:
-        ``version``, ``event`` (the last one), and the positions of each variable. Those that NOT or
-        OUTPUT leave out are missing.
     """
 
+    #: One per branch.
     automata: tuple[Automaton, ...]
+    #: A row for each step of a run, in the order in which they are made: ``event`` (position), ``move``,
+    #: and the computation state after it: ``version``, ``state``, ``last`` (position of the last event
+    #: selected), ``start`` (timestamp of the first), and a column for each of V. Moves are ``begin``,
+    #: ``take``, ``ignore``, ``proceed``; ``fail`` where no formula holds; ``end`` where a match that OUTPUT
+    #: reports ends the runs of its partition; of merged runs ``merge``, where one with the versions of both
+    #: goes on, with the youngest start; of backtracking ``backtrack``, where a postponed run reads an event
+    #: again.
     runs: pd.DataFrame
+    #: The events of each accepting run, read from the buffer along compatible pointers: ``version``,
+    #: ``event`` (the last one), and the positions of each variable, without those that NOT or OUTPUT leave
+    #: out.
     matches: pd.DataFrame
     _pointers: tuple[tuple[Pointer, ...], ...]
 
     def pointers(self, position: int) -> pd.DataFrame:
         """The shared buffer after an event: a row for each pointer.
 
-        ``stack`` and ``event`` that it is of, ``previous_stack`` and ``previous`` that it points
-        to (``""`` and -1 for the first event of a run), and its ``version``.
+        ``stack`` and ``event`` that it is of, ``previous_stack`` and ``previous`` that it points to (``""`` and
+        -1 for the first event of a run), and its ``version``.
         """
         return _of_branches(
             [self._stored(number, position) for number in range(len(self.automata))]
@@ -90,7 +85,7 @@ class Trace:
     def draw(self, position: int, branch: int = 0) -> str:
         """The shared buffer after an event as SVG, in the style of [agrawal2008]_, Figure 4d."""
         stacks = [state.name for state in self.automata[branch].states[:-1]]
-        return _buffer_svg(stacks, self._stored(branch, position).to_dict("records"))
+        return str(_buffer_diagram(stacks, self._stored(branch, position).to_dict("records")))
 
     def __repr__(self) -> str:
         return f"Trace({len(self.runs)} steps, {len(self.matches)} matches)"
@@ -109,17 +104,11 @@ def trace(
 
     Parameters
     ----------
-    stream, type, time
-        See :func:`cepbench.evaluate`.
+    stream, type, time, missing_types
+        As in :func:`cepbench.evaluate`.
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
         The engine whose moves are shown: all runs read an event before the next one; the same with
         equivalent runs merged; or one run at a time, with events read again.
-    missing_types : {"warn", "error"}
-        As in :func:`cepbench.evaluate`.
-
-    Returns
-    -------
-    Trace
 
     Raises
     ------
@@ -182,58 +171,46 @@ def _of_branches(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     )
 
 
-def _buffer_svg(stacks: Sequence[str], pointers: Sequence[dict[Any, Any]]) -> str:
+def _buffer_diagram(stacks: Sequence[str], pointers: Sequence[dict[Any, Any]]) -> Diagram:
     """Stacks side by side in the order of states, their events by position, and pointers with versions."""
     rows = {event: k for k, event in enumerate(sorted({p["event"] for p in pointers}))}
-    places = {
-        (stack, event): (60.0 + _COLUMN * number, 62.0 + _ROW * row)
-        for number, stack in enumerate(stacks)
-        for event, row in rows.items()
+    heads = [
+        Box(
+            _COLUMN * number, -_ROW, 0.0, 0.0, "",
+            (Text(_COLUMN * number, -_ROW, shortened(name, _LONGEST), is_bold=True),), name,
+        )
+        for number, name in enumerate(stacks)
+    ]  # fmt: skip
+    boxes = {
+        (p["stack"], p["event"]): framed(
+            _COLUMN * stacks.index(p["stack"]), _ROW * rows[p["event"]], str(p["event"]), _WIDE
+        )
+        for p in pointers
     }
-    parts: list[str] = []
-    for number, name in enumerate(stacks):
-        x = 60.0 + _COLUMN * number
-        shown = element("text", shortened(name, _LONGEST), x=x, y=22, font_weight=600)
-        parts.append(element("g", element("title", name), shown))
-    for pointer in pointers:
-        before = places.get((pointer["previous_stack"], pointer["previous"]))
-        parts += _pointer(places[pointer["stack"], pointer["event"]], before, pointer["version"])
-    for stack, event in dict.fromkeys((p["stack"], p["event"]) for p in pointers):
-        x, y = places[stack, event]
-        box = element(
-            "rect", x=x - _WIDE / 2, y=y - _HIGH / 2, width=_WIDE, height=_HIGH, rx=4,
-            fill="none", stroke="currentColor",
-        )  # fmt: skip
-        parts.append(element("g", box, element("text", str(event), x=x, y=y + 4)))
-    width = 60.0 + _COLUMN * (len(stacks) - 1) + 90
-    return picture("shared versioned buffer", width, 62.0 + _ROW * max(len(rows), 1), *parts)
+    lines = []
+    for p in pointers:
+        before = boxes.get((p["previous_stack"], p["previous"]))
+        lines.append(_pointer(boxes[p["stack"], p["event"]], before, p["version"]))
+    return Diagram("shared versioned buffer", [*heads, *boxes.values()], lines)
 
 
-def _pointer(
-    at: tuple[float, float], to: tuple[float, float] | None, version: str
-) -> Iterator[str]:
-    """The line of a pointer, if it points to an event, and its version."""
-
-    def label(x: float, y: float, anchor: str | None = None) -> str:
-        look = {"text_anchor": anchor, "font_size": 10, "opacity": "0.85"}
-        return element("text", version, x=x, y=y, **look)
-
-    x, y = at
-    line = {"stroke": "currentColor", "opacity": "0.5", "fill": "none"}
-    if to is None:
-        yield label(x - _WIDE / 2 - 6, y + 4, "end")
-    elif x != to[0]:
-        x, to_x, to_y = x - _WIDE / 2, to[0] + _WIDE / 2, to[1]
-        yield element("line", x1=x, y1=y, x2=to_x, y2=to_y, **line)
+def _pointer(here: Box, there: Box | None, version: str) -> Line:
+    """The line of a pointer, of no length if it points to no event, and its version."""
+    bend = "L"
+    if there is None:
+        ends = [here.at(-1, 0)] * 2
+        label = Text(ends[0][0] - 6, here.y + 4, version, "end", 10)
+    elif here.x != there.x:
+        (x, y), (to_x, to_y) = ends = [here.at(-1, 0), there.at(1, 0)]
         # Nearer to the earlier event: several pointers may leave the later one.
-        yield label((2 * to_x + x) / 3, (2 * to_y + y) / 3 - 4)
-    elif y - to[1] <= _ROW:
-        yield element("line", x1=x, y1=y - _HIGH / 2, x2=x, y2=to[1] + _HIGH / 2, **line)
-        yield label(x + 6, (y + to[1]) / 2 + 4, "start")
+        label = Text((2 * to_x + x) / 3, (2 * to_y + y) / 3 - 4, version, size=10)
+    elif here.y - there.y <= _ROW:
+        ends = [here.at(0, -1), there.at(0, 1)]
+        label = Text(here.x + 6, (here.y + there.y) / 2 + 4, version, "start", 10)
     else:
         # Around the events between.
-        x, middle = x - _WIDE / 2, (y + to[1]) / 2
-        beside = x - 18 - 6 * (y - to[1]) / _ROW
-        path = f"M {x:.1f},{y:.1f} Q {beside:.1f},{middle:.1f} {x:.1f},{to[1]:.1f}"
-        yield element("path", d=path, **line)
-        yield label((x + beside) / 2 - 4, middle + 4, "end")
+        (x, y), (_, to_y) = here.at(-1, 0), there.at(-1, 0)
+        beside, middle = x - 18 - 6 * (y - to_y) / _ROW, (y + to_y) / 2
+        ends, bend = [(x, y), (beside, middle), (x, to_y)], "Q"
+        label = Text((x + beside) / 2 - 4, middle + 4, version, "end", 10)
+    return Line(ends, bend, texts=(label,), look={"stroke_opacity": 0.5})

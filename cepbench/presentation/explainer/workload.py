@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cepbench.diagram import Diagram
 from cepbench.engines.detection.workload_evaluate import evaluate_workload, workload_plan
 from cepbench.engines.runs.protocol import Arguments
 from cepbench.engines.runs.result import Metrics
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import PartialMatchLimitError
-from cepbench.markup import Html
 from cepbench.planning.costs.q_error import q_error
 from cepbench.planning.costs.reuse import reuse_cost
 from cepbench.planning.costs.reuse_calibrated import Calibrated
 from cepbench.planning.planners.sharing.generate import with_virtual
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import sources_in
-from cepbench.planning.plans.reuse_drawing import reuse_svg
+from cepbench.planning.plans.reuse_drawing import reuse_diagram
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.measure import active_time, measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
-from cepbench.presentation.explainer.columns import MARKED, MISSING, Row, percent, short
-from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
+from cepbench.presentation.explainer.columns import (
+    MARKED,
+    MISSING,
+    Column,
+    Row,
+    factor,
+    numbers,
+    percent,
+    short,
+    texts,
+)
+from cepbench.presentation.explainer.report import Content, Report
 from cepbench.streams.event_stream import EventStream
 
 #: Columns of estimates, of which the first four are those of ``WorkloadPlan.steps``.
@@ -40,62 +50,45 @@ _SECONDS, _MOST_RUNS = 0.5, 15
 
 
 @dataclass(frozen=True, repr=False)
-class WorkloadExplanation:
+class WorkloadExplanation(Report):
     """A plan of a workload with estimates and, if it was run, measurements by query.
 
-    Attributes
-    ----------
-    plan : WorkloadPlan
-    evaluator : str or None
-        Its name; None for the default one of each query.
-    steps : DataFrame
-        A row for each query in the order of computation: ``query``, ``source``, ``method`` and
-        ``change`` as in :attr:`cepbench.WorkloadPlan.steps`;
+    ``steps`` has a row for each query in the order of computation: ``query``, ``source``, ``method`` and
+    ``change`` as in :attr:`cepbench.WorkloadPlan.steps`;
 
-        - ``cost``, ``scratch_cost``: what the query is expected to cost in the plan, and from scratch;
-        - ``estimated``: expected matches, in the whole stream if there is one, else per second (or
-          tick);
+    - ``cost``, ``scratch_cost``: what the query is expected to cost in the plan, and from scratch;
+    - ``estimated``: expected matches, in the whole stream if there is one, else per second (or tick);
 
-        and only for a plan that was run:
+    and only for a plan that was run:
 
-        - ``results``, ``reused``, ``delta``: see :class:`~cepbench.engines.runs.workload_result.Step`;
-        - ``q_error``: factor between ``estimated`` and ``results``;
-        - ``seconds``, ``scratch_seconds``: time of the query in the plan, and from scratch, where NaN is
-          not measured;
-        - ``cost_q_error``: factor between the query's shares of all ``cost`` and of all ``seconds``; a
-          factor common to all queries changes no plan;
-        - ``worth_it``: whether a query with a source took less time than from scratch; None without a
-          source.
-    metrics : Metrics or None
-        Of the plan's fastest run; None if it was not run.
-    remarks : tuple of str
-        Why a measurement is missing.
+    - ``results``, ``reused``, ``delta``: see :class:`~cepbench.engines.runs.workload_result.Step`;
+    - ``q_error``: factor between ``estimated`` and ``results``;
+    - ``seconds``, ``scratch_seconds``: time of the query in the plan, and from scratch, where NaN is not
+      measured;
+    - ``cost_q_error``: factor between the query's shares of all ``cost`` and of all ``seconds``; a factor
+      common to all queries changes no plan;
+    - ``worth_it``: whether a query with a source took less time than from scratch; None without a source.
     """
 
     plan: WorkloadPlan
+    #: Its name; None for the default one of each query.
     evaluator: str | None
     steps: pd.DataFrame
+    #: Of the plan's fastest run; None if it was not run.
     metrics: Metrics | None = None
+    #: Why a measurement is missing.
     remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
         return f"WorkloadExplanation({len(self.steps)} queries, {ran})"
 
-    def describe(self, width: int = WIDTH) -> str:
-        """A line for each query, then what the reuse was worth; sentences are wrapped to ``width``."""
-        sentences = wrapped(self.sentences(), width)
-        headline = self.plan.describe().splitlines()[0]
-        return "\n".join(
-            [headline, *aligned(self._table()), *([""] if sentences else []), *sentences]
-        )
-
     def sentences(self) -> list[str]:
         """What the reuse was worth, in the whole and by query, and how far the estimates were off."""
         found = [*self.remarks]
         if self.metrics is None:
             return found
-        rows = self._rows()
+        rows = self.steps.to_dict("records")
         took, scratch = self.steps["seconds"].sum(), self.steps["scratch_seconds"].sum(min_count=1)
         if not math.isnan(scratch) and self.steps["source"].notna().any():
             found.append(
@@ -121,81 +114,50 @@ class WorkloadExplanation:
             )
         return found
 
-    def _rows(self) -> Sequence[Row]:
-        return self.steps.to_dict("records")
+    def _content(self) -> Content:
+        headline = self.plan.describe().splitlines()[0]
+        rows = self.steps.to_dict("records")
+        return Content([headline], self._columns(), [rows], self._figures())
 
-    def _table(self) -> list[list[str]]:
-        """The headings, and the cells of each query."""
-        columns = self._columns()
-        rows = [[show(row) for _, show in columns] for row in self._rows()]
-        return [[name for name, _ in columns], *rows]
-
-    def _columns(self) -> list[tuple[str, Any]]:
+    def _columns(self) -> list[Column]:
         total = self.steps["cost"].sum() or math.nan
-        found: list[tuple[str, Any]] = [
-            ("query", lambda row: row["query"]),
-            ("computed", _how),
-            ("est. cost", lambda row: percent(row["cost"] / total)),
-            ("of scratch", lambda row: short(row["cost"] / row["scratch_cost"])),
+        found = [
+            texts("query", "query"),
+            Column("computed", _how, is_left=True),
+            Column("est. cost", lambda row: percent(row["cost"] / total)),
+            Column("of scratch", lambda row: short(row["cost"] / row["scratch_cost"])),
         ]
         if self.metrics is None:
             patterns = self.plan.workload.patterns.values()
             unit = "second" if all(its.window.is_datetime for its in patterns) else "tick"
-            return [*found, (f"matches per {unit}", lambda row: short(row["estimated"]))]
+            return [*found, numbers(f"matches per {unit}", "estimated")]
         spent = self.steps["seconds"].sum() or math.nan
         return [
             *found,
-            ("est. matches", lambda row: short(row["estimated"])),
-            ("matches", lambda row: f"{row['results']:,}"),
-            ("reused", lambda row: f"{row['reused']:,}"),
-            ("off by", _off),
-            ("of time", lambda row: percent(row["seconds"] / spent)),
-            ("time", lambda row: _time(row["seconds"])),
-            ("from scratch", lambda row: _time(row["scratch_seconds"])),
+            numbers("est. matches", "estimated"),
+            Column("matches", lambda row: f"{row['results']:,}"),
+            Column("reused", lambda row: f"{row['reused']:,}"),
+            Column("off by", _off),
+            Column("of time", lambda row: percent(row["seconds"] / spent)),
+            Column("time", lambda row: _time(row["seconds"])),
+            Column("from scratch", lambda row: _time(row["scratch_seconds"])),
         ]
 
-    def _repr_html_(self) -> str:
-        rows = self._rows() if self.metrics is not None else []
-        drawing = reuse_svg(
-            [self.plan.reuse(query) for query in self.plan.order],
-            {query: str(its) for query, its in self.plan.computed.patterns.items()},
-            self.plan.virtual,
-            notes={
-                row["query"]: f"{short(row['results'])} in {_time(row['seconds'])}" for row in rows
-            },
-            slower=[row["query"] for row in rows if row["worth_it"] is False],
+    def _figures(self) -> Iterator[tuple[str, Diagram]]:
+        rows = self.steps.to_dict("records") if self.metrics is not None else []
+        yield (
+            "",
+            reuse_diagram(
+                [self.plan.reuse(query) for query in self.plan.order],
+                {query: str(its) for query, its in self.plan.computed.patterns.items()},
+                self.plan.virtual,
+                notes={
+                    row["query"]: f"{short(row['results'])} in {_time(row['seconds'])}"
+                    for row in rows
+                },
+                slower=[row["query"] for row in rows if row["worth_it"] is False],
+            ),
         )
-        heads, *cells = self._table()
-        headline = self.plan.describe().splitlines()[0]
-        return str(
-            _PAGE(
-                headline=headline,
-                drawing=drawing,
-                sentences=self.sentences(),
-                heads=heads,
-                rows=cells,
-            )
-        )
-
-
-_PAGE = Html(
-    """<div class="cep-explanation"><p>{{ headline }}</p>
-<figure style="margin:0.5em 0">{{ drawing }}</figure>
-{% if sentences %}<p>{{ sentences | join(" ") }}</p>{% endif %}
-<table class="dataframe"><thead><tr>
-{% for head in heads %}
-<th style="text-align:{{ 'left' if loop.index < 3 else 'right' }}">{{ head }}</th>
-{% endfor %}
-</tr></thead><tbody>
-{% for row in rows %}
-<tr>
-{% for cell in row %}
-<td style="text-align:{{ 'left' if loop.index < 3 else 'right' }}">{{ cell }}</td>
-{% endfor %}
-</tr>
-{% endfor %}
-</tbody></table></div>"""
-)
 
 
 def explain_workload(
@@ -307,10 +269,7 @@ def _pays(row: Row) -> bool:
 
 
 def _off(row: Row) -> str:
-    sign = (
-        "" if f"{row['q_error']:.3g}" == "1" else "×" if row["results"] > row["estimated"] else "÷"
-    )
-    return f"{sign}{short(row['q_error'])}"
+    return factor(row["q_error"], is_more=row["results"] > row["estimated"])
 
 
 def _time(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.diagram import Diagram
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.runs.result import Result
 from cepbench.engines.runs.workload_result import Step
@@ -28,7 +29,7 @@ from cepbench.planning.workloads.cube_operations import (
 )
 from cepbench.planning.workloads.model import Workload
 from cepbench.planning.workloads.refinement import embeddings
-from cepbench.presentation.exploration.cube_picture import LEGEND, cube_layout, cube_svg
+from cepbench.presentation.exploration.cube_picture import LEGEND, cube_diagram
 from cepbench.streams.event_stream import EventStream
 
 #: Queries of a picture; of a larger workload those that the chosen one is related to.
@@ -40,48 +41,25 @@ _MOST_ROWS = 8
 
 @dataclass(frozen=True)
 class Move:
-    """A step from a query to a more general or a more specific one.
+    """A step from a query to a more general or a more specific one."""
 
-    Attributes
-    ----------
-    direction : {"roll up", "drill down"}
-    label : str
-        What changes.
-    pattern : Pattern
-        The other query.
-    query : str or None
-        Its name; None if the cube does not have it yet.
-    matches : int or None
-        The number of its matches, if known without a run.
-    """
-
+    #: {"roll up", "drill down"}
     direction: str
+    #: What changes.
     label: str
+    #: The other query.
     pattern: Pattern
+    #: Its name; None if the cube does not have it yet.
     query: str | None = None
+    #: The number of its matches, if known without a run.
     matches: int | None = None
 
 
 class Cube:
     """The queries of a workload with their matches on a stream; grows by :meth:`take`.
 
-    Parameters
-    ----------
-    workload : Workload
-        Queries with AGG are computed without it.
-    seed : int
-        Of sampled statistics.
-
-    Attributes
-    ----------
-    workload : Workload
-    stream : EventStream
-        Under the workload's concept hierarchy, or else its own.
-    results : dict of str to Result
-    steps : dict of str to Step
-        How each query was computed.
-    origins : dict of str to str
-        Query that was added → the query and the step from which.
+    Queries with AGG are computed without it, under the workload's concept hierarchy, or else the stream's;
+    ``seed`` is that of sampled statistics.
     """
 
     def __init__(self, workload: Workload, stream: EventStream, seed: int = 0) -> None:
@@ -89,7 +67,9 @@ class Cube:
         self.workload = workload.without_aggregates().with_hierarchy(hierarchy)
         self.stream = stream if stream.hierarchy else stream.with_hierarchy(hierarchy)
         self.results: dict[str, Result] = {}
+        #: How each query was computed.
         self.steps: dict[str, Step] = {}
+        #: Query that was added → the query and the step from which.
         self.origins: dict[str, str] = {}
         self._seed = seed
         self._compute(self.workload, self.workload.patterns)
@@ -106,13 +86,7 @@ class Cube:
         self.steps |= {query: steps[query] for query in queries}
 
     def check(self, query: str) -> str:
-        """The name of a query, checked.
-
-        Raises
-        ------
-        EvaluationError
-            If the cube has no such query; the message suggests the nearest.
-        """
+        """The name of a query; EvaluationError, which suggests the nearest, if the cube has no such query."""
         if query not in self.results:
             raise EvaluationError(
                 f"the cube has no query {query!r}; it has {', '.join(self.results)}"
@@ -184,15 +158,8 @@ class Cube:
     def insert(self, query: str, place: int, item: str) -> str:
         """Drill down from a query by another item, see :func:`cepbench.pattern_drill_down`.
 
-        Returns
-        -------
-        str
-            The name of the query with the item.
-
-        Raises
-        ------
-        EvaluationError, PatternError
-            If there is no such query, or the result does not refine it.
+        Returns the name of the query with the item. Raises EvaluationError, PatternError if there is no such
+        query, or the result does not refine it.
         """
         lower = pattern_drill_down(self.workload.patterns[self.check(query)], place, item)
         return self.take(query, Move("drill down", f"with {item}", lower))
@@ -200,10 +167,7 @@ class Cube:
     def take(self, query: str, move: Move) -> str:
         """Take a step from a query; one that the cube does not have is computed and added.
 
-        Returns
-        -------
-        str
-            The name of the other query; those added from q2 are q2.1, q2.2 and so on.
+        Returns the name of the other query; those added from q2 are q2.1, q2.2 and so on.
         """
         patterns = self.workload.patterns
         own, hierarchy = patterns[self.check(query)], self.workload.hierarchy
@@ -230,17 +194,11 @@ class Cube:
             queries = [query for query in queries if query in near]
         return {q: f"{q}: {self.results[q].metrics.matches:,}" for q in queries}
 
-    def picture(self, chosen: str) -> str:
+    def picture(self, chosen: str) -> Diagram:
         """The graph of the queries, with one of them marked."""
+        sources = {query: step.source for query, step in self.steps.items()}
         labels = self.labels(chosen)
-        tips = {query: str(its) for query, its in self.workload.patterns.items()}
-        layout = cube_layout(self.workload, labels)
-        return cube_svg(layout, labels, sources=self.sources, tips=tips, chosen=chosen)
-
-    @property
-    def sources(self) -> dict[str, Any]:
-        """Query → what its matches were computed from."""
-        return {query: step.source for query, step in self.steps.items()}
+        return cube_diagram(self.workload, labels, sources=sources, chosen=chosen)
 
     def details(self, query: str) -> str:
         """A query, how it was computed, and its first matches, as HTML."""

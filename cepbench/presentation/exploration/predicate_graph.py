@@ -11,10 +11,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import pandas as pd
 
-from cepbench.markup import Html, element, picture, shortened
+from cepbench.diagram import Box, Diagram, Line, Point, Text
+from cepbench.markup import Html, shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.costs.temporal import TemporalOrder
@@ -43,18 +45,13 @@ _LEGEND = (
 class PredicateGraph:
     """The result of :func:`predicate_graph`; a notebook shows it as a picture.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    nodes : DataFrame
-        One row per variable and branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
-        ``negated``, ``kleene``), ``rate`` (events per second or tick), ``per_window`` (events per
-        window), ``filter`` (conditions on the variable alone, as text) and ``filter_selectivity``.
-    edges : DataFrame
-        One row per condition on two variables and per pair of neighbours in the temporal order:
-        ``branch``, ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition``
-        (as text) and ``selectivity``: for temporal order the 1/2 of ``time_selectivity="adjacent"``,
-        NaN if unknown.
+    ``nodes`` has one row per variable and branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
+    ``negated``, ``kleene``), ``rate`` (events per second or tick), ``per_window`` (events per window),
+    ``filter`` (conditions on the variable alone, as text) and ``filter_selectivity``.
+
+    ``edges`` has one row per condition on two variables and per pair of neighbours in the temporal order:
+    ``branch``, ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition`` (as text) and
+    ``selectivity``: for temporal order the 1/2 of ``time_selectivity="adjacent"``, NaN if unknown.
     """
 
     pattern: Pattern
@@ -72,7 +69,7 @@ class PredicateGraph:
     def _repr_html_(self) -> str:
         nodes, edges = self.nodes.to_dict("records"), self.edges.to_dict("records")
         pictures = [
-            _graph_svg(
+            _graph_diagram(
                 *([row for row in rows if row["branch"] == branch] for rows in (nodes, edges))
             )
             for branch in sorted({row["branch"] for row in nodes})
@@ -94,11 +91,6 @@ def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None
         Of any kind, or its text; with OR there is one graph per branch.
     statistics : Statistics, optional
         Source of rates and selectivities; missing ones are NaN.
-
-    Returns
-    -------
-    PredicateGraph
-        With the DataFrames ``nodes`` and ``edges``, and a picture in notebooks.
 
     Notes
     -----
@@ -195,62 +187,42 @@ _PAGE = Html(
 )
 
 
-def _graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
+def _graph_diagram(nodes: Sequence[Row], edges: Sequence[Row]) -> Diagram:
     """The graph of one branch."""
-    place = {row["variable"]: number for number, row in enumerate(nodes)}
-    spans = {
-        kind: [place[row["second"]] - place[row["first"]] for row in edges if row["kind"] == kind]
-        for kind in ("condition", "time order")
+    radii = _radii(nodes)
+    boxes = {
+        row["variable"]: _node(row, _COLUMN * number, 2 * radii[row["variable"]])
+        for number, row in enumerate(nodes)
     }
-    top = 40 + _RISE * max(spans["condition"], default=0)
-    lines = max(len(_below(row)) for row in nodes)
-    bottom = 34 + 14 * lines
-    deepest = max((span for span in spans["time order"] if span > 1), default=0)
-    width = _COLUMN * len(nodes)
-    height = top + bottom + (12 + _FALL * deepest if deepest else 0) + 8
-
-    def x(name: str) -> float:
-        return _COLUMN * (place[name] + 0.5)
-
-    radius = _radii(nodes)
-    parts, labels = [], []
+    lowest = 38.0 + 14 * max(len(_below(row)) for row in nodes)
+    lines = []
     for row in edges:
-        first, second = row["first"], row["second"]
-        ends = (x(first), x(second))
+        one, other = boxes[row["first"]], boxes[row["second"]]
+        passed = (other.x - one.x) / _COLUMN
+        middle = (one.x + other.x) / 2
+        # The apex of a quadratic curve is halfway to its control point.
         if row["kind"] == "condition":
-            parts.append(_condition(row, ends, top))
-            if not math.isnan(row["selectivity"]):
-                shown = short(row["selectivity"])
-                labels.append(element("text", shown, x=sum(ends) / 2, y=top - 22 - _rise(ends)))
-        elif place[second] - place[first] == 1:
-            between = (ends[0] + radius[first] + 4, ends[1] - radius[second] - 4)
-            parts.append(_arrow(between, top, 0.0, row))
-        else:
-            fall = _FALL * abs(place[second] - place[first])
-            parts.append(_arrow(ends, top + bottom, fall, row))
-    for row in nodes:
-        parts.append(_node(row, x(row["variable"]), top, radius[row["variable"]]))
-    return picture("predicate graph", width, height, *parts, *labels)
+            lines.append(
+                _condition(row, [(one.x, -17), (middle, -17 - 2 * _RISE * passed), (other.x, -17)])
+            )
+            continue
+        ends = [(one.x, lowest), (middle, lowest + 2 * _FALL * passed), (other.x, lowest)]
+        if passed == 1:
+            ends = [(one.at(1, 0)[0] + 4, 0.0), (middle, 0.0), (other.at(-1, 0)[0] - 4, 0.0)]
+        look = {"stroke_width": 1.5, "stroke_dasharray": "5 3"}
+        lines.append(Line(ends, "Q", "full", tip=row["condition"], look=look, opacity=0.55))
+    return Diagram("predicate graph", [*boxes.values()], lines)
 
 
-def _rise(ends: tuple[float, float]) -> float:
-    return _RISE * (ends[1] - ends[0]) / _COLUMN
-
-
-def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
+def _condition(row: Row, ends: Sequence[Point]) -> Line:
     """An arc between two variables, with the condition as tooltip."""
-    (x1, x2), rise = ends, _rise(ends)
     value = row["selectivity"]
-    tip = f"{row['condition']}: selectivity {short(value)}"
-    # The apex of a quadratic curve is halfway to its control point.
-    path = (
-        f"M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} {y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}"
-    )
-    arc = element(
-        "path", d=path, fill="none", stroke=_CONDITION, stroke_opacity="0.8",
-        stroke_width=_thickness(value),
+    (_, y), (x, control), _ = ends
+    label = () if math.isnan(value) else (Text(x, (y + control) / 2 - 5, short(value)),)
+    return Line(
+        ends, "Q", texts=label, tip=f"{row['condition']}: selectivity {short(value)}",
+        look={"stroke": _CONDITION, "stroke_opacity": 0.8, "stroke_width": _thickness(value)},
     )  # fmt: skip
-    return element("g", element("title", tip), arc)
 
 
 def _thickness(selectivity: float) -> float:
@@ -260,36 +232,15 @@ def _thickness(selectivity: float) -> float:
     return 1.5 + 2 * min(3.0, -math.log10(max(selectivity, 1e-3)))
 
 
-def _arrow(ends: tuple[float, float], y: float, fall: float, row: Row) -> str:
-    """A dashed arrow; with ``fall`` it is curved, below the variables it passes."""
-    (x1, x2), middle = ends, sum(ends) / 2
-    length = math.hypot(x2 - middle, 2 * fall)
-    ux, uy = (x2 - middle) / length, -2 * fall / length
-    x, base = x2 - 8 * ux, y - 8 * uy
-    corners = f"{x2:.1f},{y:.1f} {x - 4 * uy:.1f},{base + 4 * ux:.1f} {x + 4 * uy:.1f},{base - 4 * ux:.1f}"
-    path = f"M{x1:.1f} {y:.1f} Q{middle:.1f} {y + 2 * fall:.1f} {x:.1f} {base:.1f}"
-    line = element(
-        "path", d=path, fill="none", stroke="currentColor", stroke_width="1.5",
-        stroke_dasharray="5 3",
-    )  # fmt: skip
-    tip = element("title", row["condition"])
-    return element("g", tip, line, element("polygon", points=corners), opacity="0.55")
-
-
-def _node(row: Row, x: float, y: float, radius: float) -> str:
-    look = {"fill": "currentColor", "fill_opacity": "0.12", "stroke": "currentColor"}
+def _node(row: Row, x: float, size: float) -> Box:
+    look: dict[str, Any] = {"fill_opacity": 0.12, "stroke": "currentColor"}
     if row["kind"] == "negated":
         look["stroke_dasharray"] = "3 3"
-    radii = [radius, radius - 3] if row["kind"] == "kleene" else [radius]
-    circles = [element("circle", cx=x, cy=y, r=r, **look) for r in radii]
-    name = shortened(row["variable"], _LONGEST)
-    texts = [element("text", name, x=x, y=y + 32, font_weight=600, font_size=13)]
-    texts += [
-        element("text", line, x=x, y=y + 46 + 14 * number, opacity="0.85")
-        for number, line in enumerate(_below(row))
-    ]
+    texts = [Text(x, 32, shortened(row["variable"], _LONGEST), size=13, is_bold=True)]
+    texts += [Text(x, 46 + 14 * k, line, opacity=0.85) for k, line in enumerate(_below(row))]
     tip = "; ".join([row["variable"], *_below(row), row["filter"]]).rstrip("; ")
-    return element("g", element("title", tip), *circles, *texts)
+    shape = "double" if row["kind"] == "kleene" else "circle"
+    return Box(x, 0.0, size, size, shape, tuple(texts), tip, look)
 
 
 def _below(row: Row) -> list[str]:

@@ -20,13 +20,7 @@ _MOST_ROWS = 4500  # altair refuses more than 5000
 
 
 def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw arrival rates over time, one line per type.
-
-    Parameters
-    ----------
-    rates : DataFrame
-        As :func:`cepbench.presentation.exploration.rates.rates_over_time` returns it.
-    """
+    """Draw the table of :func:`~cepbench.presentation.exploration.rates.rates_over_time`, one line per type."""
     datetimes = pd.api.types.is_datetime64_any_dtype(rates["time"])
     unit, factor = ("minute", 60.0) if datetimes else ("tick", 1.0)
     types = list(dict.fromkeys(rates["type"]))

@@ -23,7 +23,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.presentation.explainer.columns import Row
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.explainer.page import tree_picture
+from cepbench.presentation.explainer.tree_picture import tree_picture
 from cepbench.presentation.figures.styles import style_of
 
 #: Columns of the table of plans, in order.
@@ -39,28 +39,20 @@ _DEAR = 2.0
 class SideBySide:
     """The result of :func:`plans_side_by_side`; a notebook shows it as a row of annotated trees.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    statistics : Statistics
-    table : DataFrame
-        One row per generator: ``generator``, ``plan_kind`` (``order`` or ``tree``), ``plan`` (as
-        text), ``cost`` and ``log_cost``, ``relative_cost`` (to the least cost of the same kind;
-        costs of orders and of trees are not comparable), ``same_as`` (the preceding generators
-        with an equal plan) and ``reason`` (why there is no plan, else empty).
-    plans : mapping of str to plan
-        Generator → plan; generators without a plan are missing.
-    explanations : mapping of str to Explanation
-        Generator → its plan node by node.
-    notes : mapping of str to str, optional
-        Generator → a line shown with its plan; None reserves no space for it.
+    ``table`` has one row per generator: ``generator``, ``plan_kind`` (``order`` or ``tree``), ``plan`` (as
+    text), ``cost`` and ``log_cost``, ``relative_cost`` (to the least cost of the same kind; costs of orders
+    and of trees are not comparable), ``same_as`` (the preceding generators with an equal plan) and
+    ``reason`` (why there is no plan, else empty).
     """
 
     pattern: Pattern
     statistics: Statistics
     table: pd.DataFrame
+    #: By generator; those without a plan are missing.
     plans: Mapping[str, AnyPlan]
+    #: The plan of each generator node by node.
     explanations: Mapping[str, Explanation]
+    #: Generator → a line shown with its plan; None reserves no space for it.
     notes: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
@@ -92,7 +84,7 @@ class SideBySide:
                 panel["pictures"] = [
                     tree_picture(
                         part.tree, [node for node in its if node["branch"] == number], measured=False,
-                        small=True, largest=largest, colour=colour,
+                        longest=6, largest=largest, colour=colour,
                     )
                     for number, part in enumerate(explanation.plan.parts)
                 ]  # fmt: skip
@@ -116,6 +108,8 @@ def plans_side_by_side(
 ) -> SideBySide:
     """Plan a pattern with several generators and compare their plans.
 
+    In the picture the width of a line shows the expected number of partial matches.
+
     Parameters
     ----------
     pattern : Pattern or str
@@ -123,16 +117,8 @@ def plans_side_by_side(
     generators : sequence of str or PlanGenerator, optional
         Names in ``cep.PLAN_GENERATORS``, for example; by default those of
         :func:`cepbench.planning.planners.registry.default_generators`.
-    seed : int
-        Seed of randomized generators.
-    time_selectivity, alpha, last
+    seed, time_selectivity, alpha, last
         As ``cep.plan`` takes them.
-
-    Returns
-    -------
-    SideBySide
-        With ``table``, a DataFrame with one row per generator, ``plans`` by generator, and a picture
-        in notebooks, in which the width of a line shows the expected number of partial matches.
 
     Raises
     ------

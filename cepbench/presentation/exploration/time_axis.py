@@ -25,12 +25,7 @@ WIDTH = 640  # pixels
 class TimeAxis:
     """The horizontal axis of rows with a column ``time``; with pauses their column ``place`` is drawn.
 
-    Attributes
-    ----------
-    hours : OpenTime
-        The time shown; without pauses if time is in ticks.
-    datetimes : bool
-        Whether times are datetimes; otherwise ticks.
+    ``hours`` is the time shown, without pauses if time is in ticks; ``datetimes`` whether it is not.
     """
 
     hours: OpenTime

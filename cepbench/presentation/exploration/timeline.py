@@ -29,27 +29,18 @@ _MOST_POINTS, _MOST_MATCHES = 4500, 300
 
 @dataclass(frozen=True)
 class Timeline:
-    """The result of :func:`timeline`.
+    """The result of :func:`timeline`."""
 
-    Attributes
-    ----------
-    attribute : str or None
-        The attribute of the curves; None, and every value 0, if no attribute is a number.
-    curves : DataFrame
-        One row per event drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
-    events : DataFrame
-        One row per match and event: ``match`` (its number), ``variable``, ``type``, ``position``,
-        ``time``, ``value``, ``highlighted``.
-    remarks : tuple of str
-        What was left out.
-    hours : OpenTime
-        The time shown, without pauses of the whole stream; no pauses if time is in ticks.
-    """
-
+    #: That of the curves; None, and every value 0, if no attribute is a number.
     attribute: str | None
+    #: One row per event drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     curves: pd.DataFrame
+    #: One row per match and event: ``match`` (its number), ``variable``, ``type``, ``position``, ``time``,
+    #: ``value``, ``highlighted``.
     events: pd.DataFrame
+    #: What was left out.
     remarks: tuple[str, ...]
+    #: The time shown, without pauses of the whole stream; no pauses if time is in ticks.
     hours: OpenTime
 
     @property

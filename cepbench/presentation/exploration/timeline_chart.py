@@ -31,12 +31,13 @@ def match_timeline(
 ) -> alt.TopLevelMixin:
     """Draw an attribute over time, one panel per event type, and mark the events of matches.
 
+    The altair chart has at most 4500 points of curves and 300 matches, and no long pauses of the whole
+    stream; its subtitle lists what was left out. The curve of a type that occurs only under NOT is dashed.
+
     Parameters
     ----------
     matches : DataFrame or Result
         As ``cep.evaluate`` returns them.
-    pattern : Pattern or str
-        The pattern of the matches.
     highlight : int
         Number of the match whose events are large and labelled, with its span shaded.
     attribute : str, optional
@@ -47,13 +48,6 @@ def match_timeline(
         stream.
     units : mapping of str to str, optional
         Attribute → unit, for the title; for a data set ``dataset.schema["unit"]``.
-
-    Returns
-    -------
-    altair chart
-        With at most 4500 points of curves and 300 matches, and without long pauses of the whole
-        stream; its subtitle lists what was left out. The curve of a type that occurs only under
-        NOT is dashed.
 
     Raises
     ------

@@ -33,17 +33,9 @@ _LABELS, _STEPS = 5, [step * 10**power for power in range(20) for step in (1, 2,
 def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     """Draw the values of AGG over time, one panel per aggregate and one step line per group.
 
-    Parameters
-    ----------
-    result : AggregateResult or WorkloadResult
-        As :func:`cepbench.aggregate` returns it.
-
-    Returns
-    -------
-    altair chart
-        With at most 4500 points and eight groups, and without long pauses of the stream; its
-        subtitle lists what was left out. The axis of values that are never negative and span more
-        than four decades is logarithmic, also beyond the range of floats.
+    The altair chart has at most 4500 points and eight groups, and no long pauses of the stream; its subtitle
+    lists what was left out. The axis of values that are never negative and span more than four decades is
+    logarithmic, also beyond the range of floats.
 
     Raises
     ------

@@ -30,18 +30,12 @@ _ADDED = ("changed", "plan_before", "cost_kept", "log_cost_kept", "regret")
 class WhatIf:
     """The result of :func:`what_if`.
 
-    Attributes
-    ----------
-    pattern, statistics
-        With the changes applied.
-    before, after : SideBySide
-        The plans under the original and under the changed statistics.
-    table : DataFrame
-        The table of ``after``, and ``changed``: whether the plan differs from the previous one;
-        ``plan_before``; ``log_cost_kept`` and ``cost_kept``: the cost of the previous plan under
-        the changed statistics; ``regret``: the ratio of that cost to the new plan's.
+    ``table`` is that of ``after``, and ``changed``: whether the plan differs from the previous one;
+    ``plan_before``; ``log_cost_kept`` and ``cost_kept``: the cost of the previous plan under the changed
+    statistics; ``regret``: the ratio of that cost to the new plan's.
     """
 
+    #: With the changes applied, as the statistics.
     pattern: Pattern
     statistics: Statistics
     before: SideBySide
@@ -88,10 +82,6 @@ def what_if(
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
-    statistics : Statistics
-        The original statistics.
     window : float, str or Window, optional
         New window: a number in the unit of the pattern's window, or a text such as
         ``"5 minutes"``. Rates are unchanged, so cardinalities are proportional to it.
@@ -105,11 +95,6 @@ def what_if(
         As :func:`~cepbench.presentation.exploration.side_by_side.plans_side_by_side` takes them.
     before : SideBySide, optional
         The plans under the original statistics, if already made with the same arguments.
-
-    Returns
-    -------
-    WhatIf
-        The changed ``pattern`` and ``statistics``, and a ``table`` of plans and costs.
 
     Raises
     ------

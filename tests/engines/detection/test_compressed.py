@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.graph_drawing import graph_diagram
 from cepbench.engines.runs.returned import returned_table, values_suffice
 from cepbench.errors import EvaluationError, UnsupportedTaskError
 from tests.engines.detection.graph_engine import GRAPHS
@@ -214,26 +215,21 @@ def test_tables_and_drawing_show_the_graph() -> None:
     assert "3 matches" in repr(its)
 
 
-def test_boxes_of_a_drawing_are_apart_and_within_it() -> None:
+def test_boxes_of_a_drawing_are_apart_and_its_lines_are_pointers() -> None:
     stream = stream_of(list("AABABBACC"), [1, 1, 2, 2, 3, 4, 4, 5, 6])
     for pattern in PATTERNS[:4]:
         its = cep.evaluate(pattern, stream, evaluator=GRAPHS, output="compressed").compressed
-        drawing = ET.fromstring(its._repr_svg_())
-        _, _, width, height = map(float, drawing.attrib["viewBox"].split())
-        boxes = [
-            [float(one.attrib[name]) for name in ("x", "y", "width", "height")]
-            for one in drawing.iter()
-            if one.tag.endswith("rect")
-        ]
-        boxes += [
-            [float(one.attrib["cx"]), float(one.attrib["cy"]), 0, 0]
-            for one in drawing.iter()
-            if one.tag.endswith("circle")
-        ]
-        assert len(boxes) == len(its.nodes) > 5
-        assert all(0 <= x <= x + w <= width and 0 <= y <= y + h <= height for x, y, w, h in boxes)
-        for (x1, y1, w1, h1), (x2, y2, w2, h2) in combinations(boxes, 2):
-            assert x1 + w1 < x2 or x2 + w2 < x1 or y1 + h1 < y2 or y2 + h2 < y1
+        drawn = graph_diagram(its.nodes, its.pointers)
+        assert len(drawn.boxes) == len(its.nodes) > 5
+        for one, other in combinations(drawn.boxes, 2):
+            x, y = abs(one.x - other.x), abs(one.y - other.y)
+            assert x > (one.width + other.width) / 2 or y > (one.height + other.height) / 2
+        boxes = dict(zip(its.nodes["node"], drawn.boxes, strict=True))
+        ends = {
+            (boxes[target].at(1, 0), boxes[node].at(-1, 0))
+            for node, target in its.pointers[["node", "target"]].itertuples(index=False)
+        }
+        assert {(line.ends[0], line.ends[-1]) for line in drawn.lines} == ends
 
 
 def test_what_cannot_be_done_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import xml.etree.ElementTree as ET
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import PlanError
-from cepbench.planning.plans.drawing import tree_svg
+from cepbench.planning.plans.drawing import tree_diagram
 from cepbench.planning.plans.kinds import PLAN_KINDS, plan_from_json
 from cepbench.planning.plans.model import OrderPlan, TreePlan, shown_log
 from cepbench.planning.plans.tree import leaves, post_order
@@ -183,19 +184,29 @@ def test_the_drawing_shows_every_variable_and_estimate_in_its_place() -> None:
 
 
 def test_parents_stand_above_the_middle_of_their_children() -> None:
-    root = parsed(tree_svg((("a", "b"), ("c", "d")), [""] * 7))
-    circles = [e for e in root.iter() if e.tag.endswith("}circle")]
-    names = {e.text: e for e in root.iter() if e.tag.endswith("}text")}
-    lines = [e for e in root.iter() if e.tag.endswith("}line")]
-    assert len(circles) == 3 and list(names) == ["a", "b", "c", "d"] and len(lines) == 6
-    x = {name: float(element.get("x")) for name, element in names.items()}
-    assert x["a"] < x["b"] < x["c"] < x["d"]
-    centres = [float(circle.get("cx")) for circle in circles]
-    assert centres == pytest.approx(
-        [(x["a"] + x["b"]) / 2, (x["c"] + x["d"]) / 2, sum(x.values()) / 4], abs=0.11
-    )
-    heights = [float(circle.get("cy")) for circle in circles]
-    assert heights[2] < heights[0] == heights[1] < float(names["a"].get("y"))
+    drawn = tree_diagram((("a", "b"), ("c", "d")), [[], [], ["six"], ["5", "five"], [], [], []])
+    a, b, left, c, d, right, root = drawn.boxes
+    assert [its.texts[0].text for its in (a, b, c, d)] == [*"abcd"]
+    assert a.x < b.x < c.x < d.x and {its.y for its in (a, b, c, d)} == {0}
+    assert left.x == (a.x + b.x) / 2 and right.x == (c.x + d.x) / 2
+    assert root.x == (left.x + right.x) / 2 and root.y < left.y == right.y < 0
+    assert [line.ends[1] for line in drawn.lines] == [
+        its.at(0, 0) for its in (a, b, c, d, left, right)
+    ]
+    # Texts are on the side away from the line to the parent.
+    assert [(text.text, text.anchor) for text in left.texts] == [("six", "end")]
+    assert right.texts == () and [text.text for text in d.texts] == ["d"]
+    assert [text.text for text in c.texts] == ["c", "5", "five"] and c.tip == "c: 5; five"
+
+
+def test_texts_of_a_tree_are_apart() -> None:
+    names = [f"variable_{number}" for number in range(6)]
+    notes = [["123 expected", "456 measured"]] * 11
+    boxes = tree_diagram(OrderPlan(names).tree, notes).boxes
+    texts = [text.points for box in boxes for text in box.texts]
+    assert len(texts) == 6 + 22
+    for ((x1, y1), (x2, y2)), ((x3, y3), (x4, y4)) in itertools.combinations(texts, 2):
+        assert x2 < x3 or x4 < x1 or y2 <= y3 or y4 <= y1
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "ä<b>", "]]>", "--><svg onload=x>", 'x" onclick="y'])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +12,7 @@ import cepbench as cep
 from cepbench.errors import EvaluationError, PatternError
 from cepbench.planning.workloads.refinement import embeddings
 from cepbench.presentation.exploration.cube import Cube, Move
-from cepbench.presentation.exploration.cube_picture import cube_layout, cube_svg
+from cepbench.presentation.exploration.cube_picture import cube_diagram
 from tests.presentation.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"All": {"C": ["A", "B"], "D": []}})
@@ -131,26 +130,24 @@ def cube_of_types() -> cep.Workload:
     )
 
 
-def test_the_layout() -> None:
+def test_the_picture_of_a_cube() -> None:
     workload = cube_of_types()
     labels = {query: f"{query}: 1" for query in workload.patterns}
-    layout = cube_layout(workload, labels)
-    direct = workload.refinements.query("direct")
-    assert set(layout.lines) == set(zip(direct["general"], direct["specific"], strict=True))
+    drawn = cube_diagram(workload, labels)
+    boxes = dict(zip(labels, drawn.boxes, strict=True))
     for general, specific in workload.embeddings:
-        assert layout.boxes[general][1] < layout.boxes[specific][1]
-    for (x1, y1), (x2, y2) in combinations(layout.boxes.values(), 2):
-        assert abs(x1 - x2) >= layout.wide or abs(y1 - y2) >= layout.high
-    for x, y in layout.boxes.values():
-        assert 0 <= x <= layout.width - layout.wide and 0 <= y <= layout.height - layout.high
-    for (general, specific), points in layout.lines.items():
-        (x1, y1), (x2, y2) = layout.boxes[general], layout.boxes[specific]
-        assert points[0] == pytest.approx((x1 + layout.wide / 2, y1 + layout.high))
-        assert points[-1] == pytest.approx((x2 + layout.wide / 2, y2))
+        assert boxes[general].y < boxes[specific].y
+    for one, other in combinations(drawn.boxes, 2):
+        assert abs(one.x - other.x) >= one.width or abs(one.y - other.y) >= one.height
+    direct = workload.refinements.query("direct")
+    pairs = zip(direct["general"], direct["specific"], strict=True)
+    ends = {(boxes[one].at(0, 1), boxes[other].at(0, -1)) for one, other in pairs}
+    assert {(line.ends[0], line.ends[-1]) for line in drawn.lines} == ends
+    for line in drawn.lines:
         # Where it passes a layer, no box is.
-        for x, y in points[1:-1]:
-            for left, top in layout.boxes.values():
-                assert not (left < x < left + layout.wide and top <= y <= top + layout.high)
+        for x, y in line.ends[3:-1:3]:
+            for box in drawn.boxes:
+                assert abs(x - box.x) > box.width / 2 or abs(y - box.y) > box.height / 2
 
 
 def test_the_picture() -> None:
@@ -165,20 +162,20 @@ def test_the_picture() -> None:
         hierarchy=HIERARCHY,
     )
     labels = {query: query for query in workload.patterns}
-    layout = cube_layout(workload, labels)
-    # Of equal queries the first is above, once.
-    assert ("one", "<same>") in layout.lines and ("<same>", "one") not in layout.lines
     sources = {"one": "up", "<same>": "one", "up": "far", "far": None, "other": "gone"}
-    drawn = cube_svg(layout, labels, sources=sources, tips={"one": "the tip"}, chosen="one")
-    root = ET.fromstring(str(drawn))
-    names = "{http://www.w3.org/2000/svg}"
-    texts = [its.text for its in root.iter(f"{names}text")]
-    assert texts == list(labels)
-    assert len(list(root.iter(f"{names}polygon"))) == 3
-    assert len(list(root.iter(f"{names}rect"))) == 5
-    filled = [its for its in root.iter(f"{names}rect") if its.get("fill") != "none"]
-    assert len(filled) == 1
-    assert "one: the tip" in [its.text for its in root.iter(f"{names}title")]
+    drawn = cube_diagram(workload, labels, sources=sources, chosen="one")
+    assert [box.texts[0].text for box in drawn.boxes] == list(labels)
+    one, same, up, far, _ = drawn.boxes
+    # Of equal queries the first is above, once.
+    lines = [(line.ends[0], line.ends[-1]) for line in drawn.lines if not line.head]
+    assert (one.at(0, 1), same.at(0, -1)) in lines and len(lines) == 4
+    arrows = [(line.ends[0], line.ends[-1]) for line in drawn.lines if line.head]
+    assert arrows == [
+        (it.at(0, 1), its.at(0, -1)) for it, its in ((up, one), (one, same), (far, up))
+    ]
+    assert [box.tip for box in drawn.boxes if box.look["fill"] != "none"] == [
+        f"one: {workload.patterns['one']}"
+    ]
 
 
 def test_of_many_queries_those_related_to_the_chosen_one(stream) -> None:
