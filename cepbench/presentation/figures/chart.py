@@ -124,10 +124,10 @@ class Marks:
         for axis, field in ((x, "x_ends"), (y, "y_ends")):
             low, *high = getattr(held, field) or ("",)
             if low and axis.log and axis.ends and (held.data[low] < axis.ends[0]).any():
-                inside = held.data[low].clip(lower=axis.ends[0])
                 drawn = f"{low}_drawn"
-                data = held.data.assign(**{drawn: inside})
-                held = replace(held, data=data, **{field: (drawn, *high)})
+                data = held.data.assign(**{drawn: held.data[low].clip(lower=axis.ends[0])})
+                other: dict[str, Any] = {"data": data, field: (drawn, *high)}
+                held = replace(held, **other)
         return held
 
 

@@ -88,6 +88,7 @@ def static_chart(chart: Chart) -> Figure:
 
 def _finish_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
     x, y = panel.x or chart.x, chart.y
+    which: Literal["x", "y"]
     for which, axis, line in (("x", x, axes.axvline), ("y", y, axes.axhline)):
         _set_axis(axes, which, axis)
         if axis.one:
@@ -153,9 +154,9 @@ def _draw_marks(axes: Axes, marks: Marks, x: Axis, y: Axis) -> None:
             at = at * (1 + shift / 20) if x.log else at + shift
         else:
             at = own[marks.x].to_numpy(float)
-        up = own[marks.y].map(_places(y, down=True)) if y.names else own[marks.y]
-        up = up.to_numpy(float)
-        ends = {
+        ranks = own[marks.y].map(_places(y, down=True)) if y.names else own[marks.y]
+        up = ranks.to_numpy(float)
+        ends: dict[str, Any] = {
             "xerr": _distances(at, own, marks.x_ends) if marks.x_ends else None,
             "yerr": _distances(up, own, marks.y_ends) if marks.y_ends else None,
         }
@@ -176,7 +177,9 @@ def _draw_marks(axes: Axes, marks: Marks, x: Axis, y: Axis) -> None:
         filled = own[marks.filled].to_numpy(bool) if marks.filled else np.ones(len(own), bool)
         for chosen, fill in ((filled, look.colour), (~filled, "white")):
             if chosen.any():
-                its = {key: None if end is None else end[:, chosen] for key, end in ends.items()}
+                its: dict[str, Any] = {
+                    key: None if end is None else end[:, chosen] for key, end in ends.items()
+                }
                 axes.errorbar(at[chosen], up[chosen], **its, **how, markerfacecolor=fill)
         if marks.text:
             for text, place in zip(own[marks.text], zip(at, up, strict=True), strict=True):
