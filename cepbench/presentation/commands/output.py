@@ -165,8 +165,8 @@ def write_table(
     console = Console(width=room)
     with console.capture() as drawn:
         console.print(table)
-    for line in drawn.get().splitlines():
-        write_line(line.rstrip())
+    for text in drawn.get().splitlines():
+        write_line(text.rstrip())
 
 
 def _is_number(cell: object) -> bool:

@@ -88,7 +88,7 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
 def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     """Lines, whiskers, marks and texts, from the lowest to the topmost."""
     axes = {"x": (alt.X, panel.x or chart.x), "y": (alt.Y, chart.y)}
-    labels = panel is chart.panels[0]
+    labels = panel.column == 0
 
     def at(name: str, column: str) -> Any:
         channel, axis = axes[name]
