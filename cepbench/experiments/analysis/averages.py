@@ -145,19 +145,7 @@ def bootstrap(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of an average.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (patterns, ...)
-    average : callable
-        Takes an array and ``axis``.
-
-    Returns
-    -------
-    low, high : float
-        NaN if there are no values.
-    """
+    """Percentile bootstrap interval of an average of values, patterns first; NaN if there are none."""
     if not len(values):
         return interval(values)
     chosen = resampled(np.zeros(len(values)), rng, resamples)

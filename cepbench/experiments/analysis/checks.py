@@ -42,7 +42,7 @@ _TAKE: dict[str, Callable[..., Any]] = {
 
 
 def _column(table: pd.DataFrame, name: str) -> np.ndarray:
-    return pd.to_numeric(table[name]).astype("Float64").to_numpy(float, na_value=np.nan)
+    return table[name].to_numpy(float, na_value=np.nan)
 
 
 def _log(table: pd.DataFrame, column: str) -> np.ndarray:
@@ -200,7 +200,6 @@ class CheckKind:
 
     Attributes
     ----------
-    measure : callable
     words : str
         Name of its number.
     of_plans : bool
@@ -220,18 +219,7 @@ CHECK_KINDS: dict[str, CheckKind] = {}
 def check_kind(
     name: str, words: str, *, of_plans: bool = False
 ) -> Callable[[Measuring], Measuring]:
-    """Register a kind of check under a name that ledgers use; for a function that measures it.
-
-    Parameters
-    ----------
-    name, words, of_plans
-        See :class:`CheckKind`.
-
-    Raises
-    ------
-    ExperimentError
-        If the name is taken.
-    """
+    """Register a :class:`CheckKind` under a name that ledgers use; for a function that measures it."""
 
     def register(measure: Measuring) -> Measuring:
         if name in CHECK_KINDS:
@@ -266,8 +254,6 @@ def measure(
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
         of check that reads plans, a row a plan with its ``log_cost``, or a row a run with
         ``plan_log_cost``. None: not measured.
-    resamples : int
-        Of the bootstrap.
     """
     if table is None:
         return Measured(lack=NO_DATA, problem="its notebook did not run")
@@ -398,15 +384,7 @@ def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
 def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
     """The logarithmic ratio of every pattern that all runs in question have.
 
-    Parameters
-    ----------
-    logs : DataFrame
-        As :func:`wide_table` takes it.
-
-    Returns
-    -------
-    Sample
-        With several columns if the ratio is taken across generators.
+    There are several columns if the ratio is taken across generators.
     """
     columns = _ratio(logs, check.over, check.under, each=check.across == "generator")
     if check.than is not None:

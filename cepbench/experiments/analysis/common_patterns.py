@@ -87,19 +87,18 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
     groups = plain.groupby(apart, dropna=False) if apart else plain.groupby(lambda _: 0)
     counted = groups["patterns"].max().sum()
     every = groups["every"].max().sum()
-    by_group = plain.groupby([*apart, name], dropna=False, sort=False)["missing"].max()
-    missing = by_group.groupby(name, sort=False).sum()
+    by_group = plain.groupby([*apart, name], dropna=False, sort=False)
     notes = []
     if counted < every:
         notes.append(f"Over {counted:,} of {every:,} patterns: those that all compared have.")
-    if missing.any():
-        texts = [f"{which} {count:,}" for which, count in missing.items() if count]
-        notes.append(f"Patterns missing, of {every:,}: {', '.join(texts)}.")
-    if "bounds" in plain and plain["bounds"].any():
-        most = plain.groupby([*apart, name], dropna=False, sort=False)["bounds"].max()
-        by_name = most.groupby(name, sort=False).sum()
-        texts = [f"{which} {count:,}" for which, count in by_name.items() if count]
-        notes.append(f"Ratios that are bounds, as a run ended at the limit: {', '.join(texts)}.")
+    for column, what in (
+        ("missing", f"Patterns missing, of {every:,}"),
+        ("bounds", "Ratios that are bounds, as a run ended at the limit"),
+    ):
+        if column in plain and plain[column].any():
+            by_name = by_group[column].max().groupby(name, sort=False).sum()
+            texts = [f"{which} {count:,}" for which, count in by_name.items() if count]
+            notes.append(f"{what}: {', '.join(texts)}.")
     empty = plain[(plain["patterns"] == 0) & (plain["missing"] > 0)]
     if len(empty):
         named = ", ".join(dict.fromkeys(empty[name]))

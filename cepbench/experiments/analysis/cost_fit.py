@@ -74,19 +74,11 @@ def _times_drawn(strata: np.ndarray, rng: np.random.Generator, resamples: int) -
 
 
 def _fits(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation, slope and intercept of each resample.
+    """Spearman's rank correlation, slope and intercept of each resample, shape (resamples, 3).
 
-    Parameters
-    ----------
-    logs : ndarray of float, shape (points, 2)
-        Logarithms of cost and value.
-    weights : ndarray, shape (resamples, points)
-        How often a resample has a point.
-
-    Returns
-    -------
-    ndarray of float, shape (resamples, 3)
-        NaN where all costs of a resample are the same, and no correlation where all values are.
+    Of logarithms of cost and value, shape (points, 2); a resample has each point as often as
+    ``weights``, of shape (resamples, points), says. NaN where all costs of a resample are the same, and no
+    correlation where all values are.
     """
     if not len(logs):
         return np.full((len(weights), len(_STATISTICS)), np.nan)

@@ -26,17 +26,8 @@ def per_engine(
 ) -> pd.DataFrame:
     """A table of each engine's runs, whose patterns may differ, one below the other.
 
-    Parameters
-    ----------
-    results : DataFrame
-        With ``regime`` and ``evaluator``.
-    tabulate : callable
-        Rows of one engine → a table, with the column ``regime`` where it varies.
-
-    Returns
-    -------
-    DataFrame
-        The tables by regime, then engine, with the column ``engine``.
+    ``tabulate`` makes a table, with the column ``regime`` where it varies, of the rows of one engine. The
+    tables are by regime, then engine, with the column ``engine``.
     """
     engines = pd.Series(engines_of(results), index=results.index)
     tables = [
@@ -72,17 +63,10 @@ class Setting:
 
 
 def by_setting(table: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
-    """Rows of each setting of a results table, in the order in which the table has them.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With ``regime``, ``evaluator`` and ``predicates`` where these vary.
-    """
+    """Rows of each setting, by ``regime``, ``evaluator`` and ``predicates`` where these vary, in their order."""
     table = table.reset_index(drop=True)
-    keys = pd.DataFrame({"engine": engines_of(table)}, index=table.index).assign(
-        **{name: table.get(name, "") for name in ("regime", "predicates")}
-    )
+    columns = {name: table.get(name, "") for name in ("regime", "predicates")}
+    keys = pd.DataFrame({**columns, "engine": engines_of(table)}, index=table.index)
     names = ["regime", "engine", "predicates"]
     keys = keys.fillna("").astype(str)
     return [

@@ -165,12 +165,7 @@ def log_ratios(
     run: Mapping[str, Any] = NO_CHOICE,
     baseline_run: Mapping[str, Any] = NO_CHOICE,
 ) -> pd.DataFrame:
-    """The logarithm of each pattern's ratio, of which :func:`paired_ratios` takes averages.
-
-    Parameters
-    ----------
-    results, metric, generator, baseline, by, run, baseline_run
-        See :func:`paired_ratios`.
+    """The logarithm of each pattern's ratio, of which :func:`paired_ratios`, whose parameters these are, takes averages.
 
     Returns
     -------
@@ -258,31 +253,17 @@ def per_pattern(
 def _values_of(results: pd.DataFrame, metric: str) -> np.ndarray:
     """A metric of each run, float of shape (rows,); NaN where it is missing."""
     columns = _QUOTIENTS.get(metric, (metric,))
-    over, *under = (
-        results[name].astype("Float64").to_numpy(float, na_value=np.nan) for name in columns
-    )
-    return (
-        np.divide(over, under[0], out=np.full(len(over), np.nan), where=under[0] > 0)
-        if under
-        else over
-    )
+    over, *under = (results[name].to_numpy(float, na_value=np.nan) for name in columns)
+    for each in under:
+        over = np.divide(over, each, out=np.full(len(over), np.nan), where=each > 0)
+    return over
 
 
 def log_quotients(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """ln(over / under) of pairs; NaN where one of the two is missing or not above zero.
-
-    Parameters
-    ----------
-    over, under : ndarray of float, shape (n,)
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-    """
+    """ln(over / under) of n pairs; NaN where one of the two is missing or not above zero."""
     usable = (over > 0) & (under > 0)
-    logs = np.full(len(over), np.nan)
-    logs[usable] = np.log(over[usable] / under[usable])
-    return logs
+    quotients = np.divide(over, under, out=np.full(len(over), np.nan), where=usable)
+    return np.log(quotients)
 
 
 def groups_of(

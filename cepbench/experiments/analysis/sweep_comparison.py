@@ -205,11 +205,6 @@ def compare_sweeps(
         If a sweep cannot be read, a metric or a column of ``by`` is unknown, the two have no
         pattern and run in common, or a pattern has other numbers of matches in both although the
         data is the same: then one of the engines is wrong, and no speed is worth comparing.
-
-    Notes
-    -----
-    Source of the correction: Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate",
-    Journal of the Royal Statistical Society B 57 (1995).
     """
     for column in by:
         if column not in ("pattern_set", "size"):

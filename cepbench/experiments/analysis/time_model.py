@@ -50,13 +50,7 @@ class TimeModel:
     error: float
 
     def seconds(self, runs: pd.DataFrame) -> np.ndarray:
-        """The time that each run is predicted to take, shape (n,).
-
-        Parameters
-        ----------
-        runs : DataFrame
-            With the columns of :data:`TERMS`.
-        """
+        """The time that each run, with the columns of :data:`TERMS`, is predicted to take, shape (n,)."""
         each = [self.coefficients[term] for term in TERMS]
         return np.asarray(_counts(runs) @ np.array(each))
 
@@ -78,14 +72,7 @@ class TimeModel:
 
 
 def fastest_runs(results: pd.DataFrame) -> pd.DataFrame:
-    """One row a run that was measured and ended well, its time the fastest of the repetitions.
-
-    Returns
-    -------
-    DataFrame
-        The rows of the fastest repetitions, with all columns of ``results``. Rows that repeat the
-        run of an equal plan are left out.
-    """
+    """The rows of the fastest repetition of each run that ended well, without those of equal plans."""
     ran = results[(results["status"] == OK) & results["measured_with"].isna()]
     kept = [name for name in _RUN if name in ran]
     return ran.sort_values("seconds", kind="stable").drop_duplicates(kept).sort_index()
@@ -123,28 +110,17 @@ def fit_time_model(results: pd.DataFrame, evaluator: str) -> TimeModel:
 
 def _counts(runs: pd.DataFrame) -> np.ndarray:
     """The count of each term, float of shape (runs, terms)."""
-    columns = [
-        runs[name].astype("Float64").to_numpy(float, na_value=np.nan)
-        if name
-        else np.ones(len(runs))
-        for name in TERMS.values()
-    ]
-    return np.column_stack(columns)
+    one = np.ones(len(runs))
+    return np.column_stack(
+        [runs[name].to_numpy(float, na_value=np.nan) if name else one for name in TERMS.values()]
+    )
 
 
 def _nonnegative(columns: np.ndarray) -> np.ndarray:
-    """The weights of least squares, none negative, that bring the columns' sum closest to ones.
+    """Weights, shape (k,), none negative, that bring the sum of columns of shape (n, k) closest to ones.
 
     The best weights are those of an unconstrained fit over the columns that they use, and of so
     few columns every selection can be tried.
-
-    Parameters
-    ----------
-    columns : ndarray of float, shape (n, k)
-
-    Returns
-    -------
-    ndarray of float, shape (k,)
     """
     size = columns.shape[1]
     best, least = np.zeros(size), np.inf

@@ -137,27 +137,36 @@ def write_table(
     less : sequence of str
         Columns to drop, in this order, if that is not enough. Output to a file or pipe is complete.
     """
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     keys = columns if isinstance(columns, Mapping) else {head: head for head in columns}
     rows = list(rows)
     cells = {head: [row.get(key) for row in rows] for head, key in keys.items()}
     texts = {head: [head, *map(_shown, column)] for head, column in cells.items()}
-    widths = {head: max(map(len, column)) for head, column in texts.items()}
+    widths = {head: max(map(cell_len, column)) for head, column in texts.items()}
+    room = sum(each + 2 for each in widths.values())
     if sys.stdout.isatty():
         least = widths if shrink is None else {**widths, shrink: max(len(shrink), 8)}
         for head in less:
             if sum(least[each] + 2 for each in texts) - 2 > width():
                 del texts[head]
-        if shrink is not None:
-            others = sum(widths[head] + 2 for head in texts if head != shrink)
-            widths[shrink] = min(widths[shrink], max(width() - others, least[shrink]))
-    numeric = {head for head in texts if head in right or any(map(_is_number, cells[head]))}
-    for number, line in enumerate(zip(*texts.values(), strict=True)):
-        aligned = [
-            f"{_cut(text, widths[head]):{'>' if head in numeric else '<'}{widths[head]}}"
-            for head, text in zip(texts, line, strict=True)
-        ]
-        shown = "  ".join(aligned).rstrip()
-        write_line(typer.style(shown, bold=True) if number == 0 else shown)
+        room = max(width(), sum(least[head] + 2 for head in texts) - 2)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in texts:
+        numeric = head in right or any(map(_is_number, cells[head]))
+        # What may be wrapped is narrowed first; its texts may not. Texts are no markup.
+        justify: Any = "right" if numeric else "left"
+        table.add_column(Text(head, no_wrap=True), justify=justify, no_wrap=head != shrink)
+    for line in zip(*(column for _, *column in texts.values()), strict=True):
+        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in line))
+    console = Console(width=room)
+    with console.capture() as drawn:
+        console.print(table)
+    for text in drawn.get().splitlines():
+        write_line(text.rstrip())
 
 
 def _is_number(cell: object) -> bool:
@@ -174,10 +183,6 @@ def _shown(cell: object) -> str:
     if isinstance(cell, list):
         return ", ".join(map(str, cell))
     return f"{cell:,.4g}" if isinstance(cell, float) else str(cell)
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 @contextmanager

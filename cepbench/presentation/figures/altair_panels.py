@@ -1,31 +1,39 @@
-"""Panels, axes and legends of the interactive charts; series can be picked in a legend."""
+"""Charts to point at, by altair: tooltips, and series that are picked in a legend."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
+from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.offline import offline, prefixed
-from cepbench.presentation.figures.rows import (
-    Panel,
-    ends_of,
-    log_ticks,
-    needs_log,
-    series_of,
-    unit_of,
-)
-from cepbench.presentation.figures.styles import Style, style_of
 from cepbench.presentation.figures.vega import alt
 
 #: How readers select series.
 PICK = "pick series in the legend"
 
-_PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
-
 _LETTERS = 110  # of a line above two panels
+
+_CROSS = "M-1,-1L1,1M-1,1L1,-1"
+
+
+def interactive_chart(chart: Chart) -> alt.TopLevelMixin:
+    """Draw a chart; it needs no network."""
+    rows: dict[int, list[Any]] = {}
+    for panel in chart.panels:
+        rows.setdefault(panel.row, []).append(_panel(chart, panel))
+    first = "; ".join(text for text in (chart.explained, PICK if chart.legend else "") if text)
+    lines = [line for each in (first, *chart.notes) for line in textwrap.wrap(each, _LETTERS)]
+    named: dict[str, Any] = {"title": alt.TitleParams(chart.title, subtitle=lines, anchor="start")}
+    apart: dict[str, Any] = {}
+    if chart.legend == "panels":
+        scales: Any = dict.fromkeys(("color", "shape", "xOffset"), "independent")
+        apart = {"resolve": alt.Resolve(scale=alt.ScaleResolveMap(**scales))}
+    # One call each: methods of joined charts copy all charts in them several times.
+    if len(rows) == 1:
+        return offline(alt.hconcat(*rows[0], **apart, **named))
+    joined = [alt.hconcat(*row, **apart) for row in rows.values()]
+    return offline(alt.vconcat(*joined, **apart, **named))
 
 
 def kind_of_scale(log: bool) -> dict[str, Any]:
@@ -33,143 +41,113 @@ def kind_of_scale(log: bool) -> dict[str, Any]:
     return {"type": "log"} if log else {"type": "linear", "zero": False}
 
 
-def value_axis(rows: pd.DataFrame, title: str) -> alt.Y:
-    """The axis of values that all panels share: linear from 0, or logarithmic by the rows."""
-    unit = unit_of(rows)
-    axis: dict[str, Any] = {"labelExpr": prefixed(unit), "tickCount": 6}
-    if needs_log(rows):
-        low, high = ends_of(rows)
-        scale: dict[str, Any] = {"type": "log", "domain": [low, high], "nice": False}
-        axis["values"] = log_ticks(low, high)
-    else:
-        scale = {"type": "linear"}
-        high = rows[["high", "value"]].max().max()
-        if pd.notna(high):
-            scale |= {"domain": [0, float(high)], "nice": True}
-    return alt.Y("value:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+def _panel(chart: Chart, panel: Panel) -> Any:
+    x, y = panel.x or chart.x, chart.y
+    shared = chart.legend != "panels"
+    pick = "pick" if shared else f"pick_{panel.row}_{panel.column}"
+    layers: list[Any] = []
+    for channel, column, axis in ((alt.X, "x", x), (alt.Y, "y", y)):
+        if axis.one:
+            one = alt.Chart(alt.InlineData([{"one": 1}])).mark_rule(color=INK)
+            layers.append(one.encode(**{column: _place(channel, "one", axis)}))
+    first_data = panel.marks[0].data
+    for marks in panel.marks:
+        drawn = _layers(chart, panel, marks, pick)
+        # Data of a layer without any are the panel's: altair would write those of each to name them.
+        layers += drawn if marks is panel.marks[0] else [_with_data(each, marks) for each in drawn]
+    if chart.legend and (not shared or panel is chart.panels[0]):
+        field = next(marks.series for marks in panel.marks if marks.series)
+        picked = alt.selection_point(name=pick, fields=[field], bind="legend")
+        layers[0] = layers[0].add_params(picked)
+    heading = [*panel.heading, *panel.note.split("\n")] if panel.note else [*panel.heading]
+    title = alt.TitleParams(heading[0], subtitle=heading[1:]) if heading[1:] else "".join(heading)
+    width, height = chart.size
+    return alt.layer(*layers, data=first_data, title=title, width=width, height=height)
 
 
-def line_at_one(rows: pd.DataFrame, title: str) -> list[alt.Chart]:
-    """Where ratios turn from worse to better; nothing for what is no ratio, or far from it."""
-    low, high = ends_of(rows)
-    if unit_of(rows) or not low <= 1 <= high:
-        return []
-    one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
-    return [one.encode(y=value_axis(rows, title))]
+def _with_data(layer: Any, marks: Marks) -> Any:
+    layer.data = marks.data
+    return layer
 
 
-def _legend() -> alt.Legend:
-    return alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=1)
+def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any:
+    """The encoding of a column on an axis, the same in all layers: Vega-Lite would join different titles."""
+    title = axis.title or None
+    if axis.names and not axis.log:
+        kind = "N" if isinstance(axis.names[0], str) else "O"
+        look = alt.Axis(labelAngle=0) if channel is alt.X else alt.Axis(labels=labels, ticks=False)
+        return channel(f"{column}:{kind}", sort=list(axis.names), title=title, axis=look)
+    scale: dict[str, Any] = {"type": "linear"} if axis.zero else kind_of_scale(axis.log)
+    if axis.ends:
+        scale |= {"domain": list(axis.ends), "nice": axis.zero}
+    ticks = {"values": list(axis.ticks)} if len(axis.ticks) else {"tickCount": 6}
+    look = alt.Axis(labelExpr=prefixed(axis.unit), **ticks)
+    return channel(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=look)
 
 
-def _scale(part: pd.DataFrame, look: Callable[[Style], Any]) -> alt.Scale:
-    series = series_of(part)
-    looks = [look(style_of(generator, plan_kind)) for _, generator, plan_kind in series]
-    return alt.Scale(domain=[label for label, _, _ in series], range=looks)
+def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
+    """Lines, whiskers, marks and texts, from the lowest to the topmost."""
+    axes = {"x": (alt.X, panel.x or chart.x), "y": (alt.Y, chart.y)}
+    labels = panel.column == 0
 
+    def at(name: str, column: str) -> Any:
+        channel, axis = axes[name]
+        return _place(channel, column, axis, labels=labels)
 
-def colour_of(part: pd.DataFrame) -> alt.Color:
-    """Colours of the series, with their legend."""
-    scale = _scale(part, lambda style: style.colour)
-    return alt.Color("series:N", legend=_legend(), scale=scale)
+    looks = [*marks.looks.values()]
+    colours, dashes = [look.colour for look in looks], [list(look.dash) or [1, 0] for look in looks]
+    legend = alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=1)
+    field = f"{marks.series}:N"
 
+    def by_series(channel: Any, values: list[Any], *, named: bool = True) -> Any:
+        shown = legend if chart.legend and named else None
+        return channel(field, legend=shown, scale=alt.Scale(domain=[*marks.looks], range=values))
 
-def shape_of(part: pd.DataFrame) -> alt.Shape:
-    """Marks of the series, in the legend of :func:`colour_of`."""
-    scale = _scale(part, lambda style: style.mark.vega)
-    return alt.Shape("series:N", legend=_legend(), scale=scale)
-
-
-def dash_of(part: pd.DataFrame) -> alt.StrokeDash:
-    """Dashes of the series."""
-    scale = _scale(part, lambda style: list(style.dash) or [1, 0])
-    return alt.StrokeDash("series:N", legend=None, scale=scale)
-
-
-def log_x(ends: tuple[float, float], ticks: Sequence[float]) -> Callable[[str], alt.X]:
-    """Column → a horizontal logarithmic axis with these ends and ticks."""
-    scale = alt.Scale(type="log", domain=list(ends), nice=False)
-    axis = alt.Axis(values=list(ticks), format="~g")
-    return lambda name: alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
-
-
-def row_panels(
-    parts: Mapping[str, pd.DataFrame],
-    label: str,
-    colours: Mapping[str, str],
-    tooltip: Sequence[alt.Tooltip],
-    layers: Callable[[alt.Chart], Sequence[alt.Chart]],
-    **size: float,
-) -> list[Any]:
-    """Panels with a row for each label, which the first one names.
-
-    Parts are the panels' rows by heading, ``colours`` those of labels in the order of the rows; ``layers``
-    gets the chart of a panel's rows, and returns what is drawn. ``size`` is in pixels.
-    """
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    colour = alt.Color(f"{label}:N", legend=None, scale=scale)
-    panels: list[Any] = []
-    for heading, part in parts.items():
-        axis = alt.Axis(labels=not panels, ticks=False)
-        y = alt.Y(f"{label}:N", sort=list(colours), title=None, axis=axis)
-        base = alt.Chart(part).encode(y=y, color=colour, tooltip=list(tooltip))
-        panels.append(alt.layer(*layers(base), title=heading, **size))
-    return panels
-
-
-def picker(kind: str) -> alt.Parameter:
-    """The selection of series in the legend of one panel."""
-    # Each panel has its legend, so each needs its selection.
-    return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
-
-
-def picked(pick: alt.Parameter) -> alt.OpacityValue:
-    """Opacity by a selection: series that are not selected fade."""
-    return alt.OpacityValue(0.12, condition=[{"param": pick.name, "value": 1.0}])
-
-
-def layered_panel(
-    title: str | list[str], pick: alt.Parameter, *layers: alt.Chart, data: Any = alt.Undefined
-) -> Any:
-    """Layers on top of each other, under a title and lines below it.
-
-    ``data`` is that of layers without any; altair would write the data of each as a text to name it.
-    """
-    heading = title if isinstance(title, str) else alt.TitleParams(title[0], subtitle=title[1:])
-    first, *others = layers
-    # One call: each method of layered or joined charts copies all charts in them several times.
-    return alt.layer(
-        first.add_params(pick),
-        *others,
-        data=data,
-        title=heading,
-        width=_PANEL_WIDTH,
-        height=_HEIGHT,
-    )
-
-
-def joined_panels(
-    panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
-) -> alt.TopLevelMixin:
-    """Panels side by side, or lists of them below each other, as one chart that needs no network.
-
-    The subtitle, by default what whiskers are, and sentences are below the heading.
-    """
-    first = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
-    lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]
-    title = alt.TitleParams(heading, subtitle=lines, anchor="start")
-    apart: Any = dict.fromkeys(("color", "shape", "xOffset"), "independent")
-    resolve = alt.Resolve(scale=alt.ScaleResolveMap(**apart))
-    rows = panels if isinstance(panels[0], list) else [panels]
-    if len(rows) == 1:
-        return offline(alt.hconcat(*rows[0], resolve=resolve, title=title))
-    joined = [alt.hconcat(*row, resolve=resolve) for row in rows]
-    return offline(alt.vconcat(*joined, resolve=resolve, title=title))
-
-
-def in_rows(panels: Sequence[Panel], drawn: Sequence[Any]) -> list[list[Any]]:
-    """Charts of panels as rows, for :func:`joined_panels`."""
-    rows: dict[int, list[Any]] = {}
-    for panel, chart in zip(panels, drawn, strict=True):
-        rows.setdefault(panel.row, []).append(chart)
-    return [*rows.values()]
+    base: Any = alt.Chart().encode(x=at("x", marks.x), y=at("y", marks.y))
+    alike = not marks.series or (not chart.legend and len({*colours}) == 1)
+    colour = alt.value(colours[0]) if alike else by_series(alt.Color, colours)
+    base = base.encode(color=colour)
+    if marks.series and chart.legend:
+        picked = [{"param": pick, "value": marks.opacity}]
+        base = base.encode(opacity=alt.OpacityValue(0.12 * marks.opacity, condition=picked))
+    if marks.beside:
+        base = base.encode(xOffset=alt.XOffset(field, sort=[*marks.looks]))
+    layers: list[Any] = []
+    if marks.joined:
+        line = base.mark_line(strokeWidth=2, strokeDash=dashes[0])
+        if any(dash != dashes[0] for dash in dashes):
+            line = line.encode(strokeDash=by_series(alt.StrokeDash, dashes, named=False))
+        layers.append(line.encode(order=f"{marks.order}:Q") if marks.order else line)
+    tips = [
+        alt.Tooltip(tip.field, title=tip.title or alt.Undefined, format=tip.format or alt.Undefined)
+        for tip in marks.tips
+    ]
+    told = base.encode(tooltip=tips) if tips else base
+    whiskers = []
+    for name, other, ends in (("x", "x2", marks.x_ends), ("y", "y2", marks.y_ends)):
+        if ends:
+            span = {name: at(name, ends[0]), other: f"{ends[1]}:Q"}
+            rule = told.mark_rule(strokeWidth=1.2).encode(**span)
+            whiskers.append(rule.encode(color=alt.value(INK)) if marks.form == "bar" else rule)
+    area = round((marks.size * 4 / 3) ** 2)
+    if marks.form == "bar":
+        return [*layers, told.mark_bar(), *whiskers]
+    layers += whiskers
+    if marks.form == "tick":
+        layers.append(told.mark_tick(thickness=2, size=marks.size))
+    elif marks.form == "cross":
+        layers.append(told.mark_point(shape=_CROSS, size=area, strokeWidth=1.5))
+    elif marks.size:
+        shapes = [look.mark.vega for look in looks]
+        point = told.mark_point(
+            filled=not marks.filled, size=area, opacity=marks.opacity, shape=shapes[0]
+        )
+        if marks.series and (chart.legend or len({*shapes}) > 1):
+            point = point.encode(shape=by_series(alt.Shape, shapes))
+        if marks.filled:
+            white = alt.value("white")
+            point = point.encode(fill=alt.condition(f"datum.{marks.filled}", colour, white))
+        layers.append(point)
+    if marks.text:
+        layers.append(base.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))
+    return layers

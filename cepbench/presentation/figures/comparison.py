@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import pandas as pd
 
 from cepbench.experiments.sweeps.cells import OK
-from cepbench.presentation.figures.offline import offline, prefixed
+from cepbench.presentation.figures.altair_panels import interactive_chart
+from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip
 from cepbench.presentation.figures.styles import series_labels, style_of
 from cepbench.presentation.figures.vega import alt
 
@@ -23,50 +24,39 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     plain = pd.DataFrame(comparison)
     rows = plain[plain["status"] == OK]
     rows = rows.assign(series=series_labels(rows))
-    order = list(rows["series"])
-    colours = [
-        style_of(name, plans).colour
-        for name, plans in rows[["generator", "plan_kind"]].itertuples(index=False)
+    named = rows[["series", "generator", "plan_kind"]].itertuples(index=False)
+    looks = {label: style_of(generator, kind) for label, generator, kind in named}
+    quartiles = ("events_per_second_q1", "events_per_second_q3")
+    data = rows[["series", "plan", "events_per_second", *quartiles, "peak_bytes", "matches"]]
+    tips = [
+        Tip("series:N", "plan generator"),
+        Tip("plan:N"),
+        Tip("events_per_second:Q", "events per second", ",.4~g"),
+        Tip(f"{quartiles[0]}:Q", "lower quartile", ",.4~g"),
+        Tip(f"{quartiles[1]}:Q", "upper quartile", ",.4~g"),
+        Tip("peak_bytes:Q", "peak bytes", ",.4~s"),
+        Tip("matches:Q", format=","),
     ]
-    columns = ["series", "plan", "events_per_second", "events_per_second_q1",
-               "events_per_second_q3", "peak_bytes", "matches"]  # fmt: skip
-    base = alt.Chart(rows[columns]).encode(
-        color=alt.Color("series:N", legend=None, scale=alt.Scale(domain=order, range=colours)),
-        tooltip=[
-            alt.Tooltip("series:N", title="plan generator"),
-            alt.Tooltip("plan:N"),
-            alt.Tooltip("events_per_second:Q", title="events per second", format=",.4~g"),
-            alt.Tooltip("events_per_second_q1:Q", title="lower quartile", format=",.4~g"),
-            alt.Tooltip("events_per_second_q3:Q", title="upper quartile", format=",.4~g"),
-            alt.Tooltip("peak_bytes:Q", title="peak bytes", format=",.4~s"),
-            alt.Tooltip("matches:Q", format=","),
-        ],
-    )
-
-    def bars(column: str, title: str, unit: str, *, labels: bool) -> Any:
-        y = alt.Y("series:N", sort=order, title=None, axis=alt.Axis(labels=labels, ticks=False))
-        return base.mark_bar().encode(
-            x=alt.X(
-                f"{column}:Q", title=title, axis=alt.Axis(labelExpr=prefixed(unit), tickCount=5)
-            ),
-            y=y,
-        )
-
-    speed = bars("events_per_second", "events per second, median", "1", labels=True)
-    reach = base.mark_rule(color="#333333", strokeWidth=1.2).encode(
-        x=alt.X("events_per_second_q1:Q", title="events per second, median"),
-        x2="events_per_second_q3:Q",
-        y=alt.Y("series:N", sort=order),
-        color=alt.value("#333333"),
-    )
-    size = {"width": 300, "height": 20 * max(len(order), 1)}
     panels = [
-        alt.layer(speed, reach).properties(title="Throughput (higher is better)", **size),
-        bars("peak_bytes", "bytes", "B", labels=False).properties(
-            title="Peak memory (lower is better)", **size
-        ),
-    ]
+        Panel(0, column, [heading], [
+            Marks(data, name, "series", looks, form="bar", x_ends=ends, tips=tips),
+        ], x=_axis(title, unit, data[[name, *ends]]))
+        for column, (name, ends, heading, title, unit) in enumerate((
+            ("events_per_second", quartiles, "Throughput (higher is better)",
+             "events per second, median", "1"),
+            ("peak_bytes", (), "Peak memory (lower is better)", "bytes", "B"),
+        ))
+    ]  # fmt: skip
     failed = [f"{row.generator}: {row.status}" for row in plain.itertuples() if row.status != OK]
-    subtitle = "; ".join(["lines: the middle half of the runs", *failed])
-    title = alt.TitleParams("Every plan on the stream", subtitle=subtitle, anchor="start")
-    return offline(alt.hconcat(*panels, title=title))
+    chart = Chart(
+        "Every plan on the stream", Axis(), Axis(names=tuple(looks)), panels, legend="",
+        explained="; ".join(["lines: the middle half of the runs", *failed]),
+        size=(300, 20 * max(len(looks), 1)),
+    )  # fmt: skip
+    return interactive_chart(chart)
+
+
+def _axis(title: str, unit: str, numbers: pd.DataFrame) -> Axis:
+    """An axis from 0 that holds all numbers; of no runs at all it has no end."""
+    most = float(numbers.max().max())
+    return Axis(title, ends=None if math.isnan(most) else (0.0, most), unit=unit, zero=True)

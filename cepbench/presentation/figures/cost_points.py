@@ -4,48 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, NullFormatter
 
 from cepbench.errors import ExperimentError
-from cepbench.presentation.figures.altair_panels import (
-    PICK,
-    colour_of,
-    in_rows,
-    joined_panels,
-    layered_panel,
-    picked,
-    picker,
-    shape_of,
-    value_axis,
-)
-from cepbench.presentation.figures.matplotlib_panels import (
-    TEXT,
-    empty_panels,
-    finish_panels,
-    label_values,
-    print_look,
-    write_notes,
-)
-from cepbench.presentation.figures.offline import prefixed
+from cepbench.presentation.figures.chart import PLAIN, Axis, Chart, Marks, Tip, around
 from cepbench.presentation.figures.rows import (
     APART,
     KINDS,
-    Panel,
+    few_ticks,
+    looks_of,
     panels_of,
     quantity_of,
-    series_of,
+    value_axis,
     with_series,
 )
-from cepbench.presentation.figures.styles import style_of
-from cepbench.presentation.figures.vega import alt
 
 
-def static_points_by_cost(
+def points_by_cost(
     points: pd.DataFrame, fit: pd.DataFrame, metric: str, *, apart: Sequence[str] = APART
-) -> Figure:
+) -> Chart:
     """A point for each plan, its cost against a metric of its run, and the fitted line.
 
     Parameters
@@ -55,7 +34,6 @@ def static_points_by_cost(
     fit : DataFrame
         As :func:`cepbench.experiments.analysis.cost_fit.cost_fit` returns it for the same metric, by the
         columns ``apart`` that vary.
-    metric : str
     apart : sequence of str
         Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
 
@@ -66,71 +44,34 @@ def static_points_by_cost(
     """
     rows = plans_by_cost(points, metric, apart)
     quantity = quantity_of(metric)
-    with print_look():
-        figure, panels = empty_panels(rows, sharex=True)
-        for axes, panel in panels:
-            part = panel.rows
-            for label, generator, plans in series_of(part):
-                own, style = part[part["series"] == label], style_of(generator, plans)
-                axes.plot(
-                    own["cost"], own["value"], linestyle="none", marker=style.mark.matplotlib,
-                    markersize=5.5, color=style.colour, markeredgecolor="white",
-                    markeredgewidth=0.4, label=label,
-                )  # fmt: skip
-            line, note = line_of_fit(fit, panel)
-            axes.plot(line["cost"], line["value"], color="#333333", linewidth=1.2)
-            axes.set_title(note, loc="right", fontsize=TEXT, color="#333333", linespacing=1.3)
-            axes.set_xscale("log")
-            axes.set_xlabel("cost of the plan")
-            axes.grid(True, axis="x")
-            # Powers of ten would be in letters too small to read.
-            axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        finish_panels(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
-        write_notes(figure, plans_left_out(points))
-        label_values(panels, quantity.axis)
-        return figure
-
-
-def interactive_points_by_cost(
-    points: pd.DataFrame, fit: pd.DataFrame, metric: str, *, apart: Sequence[str] = APART
-) -> alt.TopLevelMixin:
-    """The chart of :func:`static_points_by_cost`, with the plans as tooltips."""
-    rows = plans_by_cost(points, metric, apart)
-    quantity = quantity_of(metric)
     columns = ["series", "pattern_set", "size", "pattern_id", "plan", "cost", "value"]
-    ends = [float(rows["cost"].min()), float(rows["cost"].max())]
-    panels, drawn = panels_of(rows), []
-    for panel in panels:
-        part, pick = panel.rows, picker(panel.key)
-        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(labelExpr=prefixed("1"), tickCount=6),
-                  scale=alt.Scale(type="log", domain=ends, nice=False, padding=10))  # fmt: skip
-        marks = (
-            alt.Chart(part[columns])
-            .mark_point(filled=True, size=60, opacity=0.9)
-            .encode(
-                x=x, y=value_axis(rows, quantity.axis), color=colour_of(part), shape=shape_of(part),
-                opacity=picked(pick),
-                tooltip=[
-                    alt.Tooltip("series:N", title="plan generator"),
-                    alt.Tooltip("pattern_set:N", title="pattern set"),
-                    alt.Tooltip("size:O"),
-                    alt.Tooltip("plan:N"),
-                    alt.Tooltip("cost:Q", format=",.4~g"),
-                    alt.Tooltip("value:Q", title=quantity.axis, format=",.4~g"),
-                ],
-            )
-        )  # fmt: skip
-        line, note = line_of_fit(fit, panel)
-        fitted = (
-            alt.Chart(line)
-            .mark_line(color="#333333", strokeWidth=1.5)
-            .encode(x=x, y=value_axis(rows, quantity.axis))
-        )
-        lines = [*panel.heading(KINDS[panel.kind]), *note.split("\n")]
-        drawn.append(layered_panel(lines, pick, fitted, marks))
-    heading = f"{quantity.title} against plan cost"
-    return joined_panels(in_rows(panels, drawn), heading, PICK, plans_left_out(points))
+    tips = [
+        Tip("series:N", "plan generator"),
+        Tip("pattern_set:N", "pattern set"),
+        Tip("size:O"),
+        Tip("plan:N"),
+        Tip("cost:Q", format=",.4~g"),
+        Tip("value:Q", quantity.axis, ",.4~g"),
+    ]
+    notes: list[str] = []
+
+    def marks(part: pd.DataFrame) -> list[Marks]:
+        line, note = line_of_fit(fit, part)
+        notes.append(note)
+        return [
+            Marks(part[columns], "cost", "value", looks_of(part), opacity=0.9, tips=tips),
+            Marks(line, "cost", "value", PLAIN, "", size=0, joined=True),
+        ]
+
+    panels = panels_of(rows, KINDS, marks)
+    ends = around(float(rows["cost"].min()), float(rows["cost"].max()), log=True)
+    return Chart(
+        f"{quantity.title} against plan cost",
+        Axis("cost of the plan", log=True, ends=ends, ticks=few_ticks(*ends), unit="1"),
+        value_axis(rows, quantity.axis),
+        [replace(panel, note=note) for panel, note in zip(panels, notes, strict=True)],
+        explained="", notes=plans_left_out(points),
+    )  # fmt: skip
 
 
 def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APART) -> pd.DataFrame:
@@ -164,9 +105,8 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     )
 
 
-def line_of_fit(fit: pd.DataFrame, panel: Panel) -> tuple[pd.DataFrame, str]:
+def line_of_fit(fit: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Ends of the fitted line over the points of a panel, and its label."""
-    rows = panel.rows
     keys = ["plan_kind", *(name for name in ("regime", "evaluator") if name in fit)]
     found = fit.merge(rows[keys].drop_duplicates(), on=keys).iloc[0]
     ends = [float(rows["cost"].min()), float(rows["cost"].max())]

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from cepbench.errors import ExperimentError
-from cepbench.presentation.figures.matplotlib_panels import (
-    TEXT,
-    print_look,
-    write_notes,
-    write_title,
-)
-from cepbench.presentation.figures.offline import offline
-from cepbench.presentation.figures.q_errors import MARKS, palette_of
-from cepbench.presentation.figures.rows import quantity_of
-from cepbench.presentation.figures.vega import alt
+from cepbench.presentation.figures.chart import PLAIN, Axis, Chart, Marks, Panel, Tip, around
+from cepbench.presentation.figures.q_errors import looks_of_values
+from cepbench.presentation.figures.rows import few_ticks, quantity_of
 
 #: Fewer expected partial matches per event than this are drawn here.
 LEAST = 1e-3
@@ -32,7 +23,7 @@ _X = "expected partial matches per event"
 _Y = "times better"
 
 
-def static_gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Figure:
+def gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Chart:
     """A point a pattern, in panels by comparison and engine; a line through the means of classes.
 
     Parameters
@@ -41,7 +32,6 @@ def static_gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> 
         As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gain_rows` returns it.
     by_class : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
-    metric : str
 
     Raises
     ------
@@ -49,101 +39,47 @@ def static_gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> 
         If no pattern has a gain in this metric.
     """
     points, means = map_points(rows, by_class, metric)
-    places = _places(points)
-    rows_of_panels = -(-len(places) // _COLUMNS)
-    palette = _palette(points)
-    with print_look():
-        figure = Figure(figsize=(4.3 * _COLUMNS, 2.6 * rows_of_panels + 0.9), layout="constrained")
-        grid = figure.subplots(rows_of_panels, _COLUMNS, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(places) :]:
-            axes.remove()
-        for axes, (comparison, engine) in zip(grid.flat, places, strict=False):
-            own = _of_panel(points, engine, comparison)
-            for rank, (rates, colour) in enumerate(palette.items()):
-                part = own[own["rates"] == rates]
-                axes.plot(
-                    part["x"], part["gain"], linestyle="none", color=colour, alpha=0.7,
-                    marker=MARKS[rank % len(MARKS)].matplotlib, markersize=4,
-                    markeredgewidth=0, label=f"{rates} events per window",
-                )  # fmt: skip
-            bounds = own[own["bound"]]
-            axes.plot(
-                bounds["x"], bounds["gain"], linestyle="none", marker="o", markersize=8,
-                markerfacecolor="none", color="#333333",
-            )  # fmt: skip
-            line = _of_panel(means, engine, comparison)
-            axes.errorbar(
-                line["x"], line["value"],
-                [line["value"] - line["low"], line["high"] - line["value"]],
-                color="#333333", linewidth=1.4, elinewidth=1.0, capsize=2.0,
-            )  # fmt: skip
-            axes.axhline(1.0, color="#999999", linewidth=0.8)
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.set_title(f"{comparison} ({engine})")
-        for axes in grid[-1]:
-            axes.set_xlabel(_X)
-        for axes in grid[:, 0]:
-            axes.set_ylabel(_Y)
-        write_title(figure, map_title(metric))
-        grid[0][0].legend(loc="upper left", fontsize=TEXT, handletextpad=0.2)
-        write_notes(figure, map_notes(points))
-        return figure
-
-
-def interactive_gain_map(
-    rows: pd.DataFrame, by_class: pd.DataFrame, metric: str
-) -> alt.TopLevelMixin:
-    """The chart of :func:`static_gain_map`, with the patterns as tooltips."""
-    points, means = map_points(rows, by_class, metric)
-    palette = _palette(points)
-    shapes = [MARKS[rank % len(MARKS)].vega for rank in range(len(palette))]
-    title = "events per window"
-    pick = alt.selection_point(name="pick_rates", fields=["rates"], bind="legend")
-    colour = alt.Color(
-        "rates:N", title=title, legend=alt.Legend(orient="bottom"),
-        scale=alt.Scale(domain=list(palette), range=list(palette.values())),
-    )  # fmt: skip
-    shape = alt.Shape("rates:N", title=title, scale=alt.Scale(domain=list(palette), range=shapes))
-    # One scale for all panels: a reader compares them.
-    x = _axis("x", _X, points["x"])
-    y = _axis("gain", _Y, points["gain"])
-    panels: list[Any] = []
-    for comparison, engine in _places(points):
-        marks = (
-            alt.Chart(_of_panel(points, engine, comparison).drop(columns="expected"))
-            .mark_point(filled=True, size=40)
-            .encode(
-                x=x, y=y, color=colour, shape=shape,
-                opacity=alt.when(pick).then(alt.value(0.8)).otherwise(alt.value(0.08)),
-                tooltip=["pattern_id:N", "rates:N", "selectivity:N",
-                         alt.Tooltip("x:Q", title=_X, format=",.3~g"),
-                         alt.Tooltip("measured:Q", title="measured", format=",.3~g"),
-                         alt.Tooltip("gain:Q", title=_Y, format=",.3~g"),
-                         alt.Tooltip("bound:N", title="a bound")],
-            )
-        )  # fmt: skip
-        line = alt.Chart(
-            _of_panel(means, engine, comparison).rename(columns={"value": "gain"})
-        ).encode(x=x, y=y)
-        interval = line.mark_rule().encode(y=alt.Y("low:Q", title=_Y), y2="high:Q")
-        one = alt.Chart(pd.DataFrame({"gain": [1.0]})).mark_rule(color="#999999").encode(y=y)
-        tooltip = ["class:N", alt.Tooltip("gain:Q", title="geometric mean", format=",.3~g"),
-                   "patterns:Q", "bounds:Q"]  # fmt: skip
-        means_line = line.mark_line(color="#333333", point={"color": "#333333"}).encode(
-            tooltip=tooltip
+    points = points.assign(series=points["rates"] + " events per window")
+    # The rarest first.
+    rates = sorted(points["series"].unique(), key=lambda its: float(its.split("–")[0]))
+    looks = {rate: looks_of_values(sorted(rates))[rate] for rate in rates}
+    of_points = [
+        Tip("pattern_id:N"), Tip("rates:N"), Tip("selectivity:N"), Tip("x:Q", _X, ",.3~g"),
+        Tip("measured:Q", "measured", ",.3~g"), Tip("gain:Q", _Y, ",.3~g"), Tip("bound:N", "a bound"),
+    ]  # fmt: skip
+    of_means = [
+        Tip("class:N"), Tip("value:Q", "geometric mean", ",.3~g"), Tip("patterns:Q"), Tip("bounds:Q"),
+    ]  # fmt: skip
+    places = [*product(points["comparison"].unique(), points["engine"].unique())]
+    panels = []
+    for number, (comparison, engine) in enumerate(places):
+        own, line = (
+            table[(table["engine"] == engine) & (table["comparison"] == comparison)]
+            for table in (points.drop(columns="expected"), means)
         )
-        if not panels:
-            one = one.add_params(pick)
-        layers = (one, marks, interval, means_line)
-        panels.append(alt.layer(*layers, title=f"{comparison} ({engine})", width=340, height=220))
-    heading = alt.TitleParams(map_title(metric), subtitle=map_notes(points), anchor="start")
-    rows_of_panels = [
-        alt.hconcat(*panels[first : first + _COLUMNS]) for first in range(0, len(panels), _COLUMNS)
-    ]
-    return offline(alt.vconcat(*rows_of_panels, title=heading))
+        marks = [
+            Marks(own, "x", "gain", looks, size=4.5, opacity=0.8, tips=of_points),
+            Marks(line, "x", "value", PLAIN, "", y_ends=("low", "high"), joined=True, size=4,
+                  tips=of_means),
+        ]  # fmt: skip
+        bounds = own[own["bound"]]
+        if not bounds.empty:
+            circled = bounds[["x", "gain"]].assign(seen=False)
+            marks.insert(0, Marks(circled, "x", "gain", PLAIN, "", size=9, filled="seen"))
+        row, column = divmod(number, _COLUMNS)
+        panels.append(Panel(row, column, [f"{comparison} ({engine})"], marks))
+    return Chart(
+        map_title(metric), _axis(_X, points["x"]),
+        replace(_axis(_Y, points["gain"], means["low"], means["high"]), one=True), panels,
+        explained="", notes=map_notes(points), legend="inside", size=(340, 220),
+    )  # fmt: skip
+
+
+def _axis(title: str, *values: pd.Series) -> Axis:
+    """A logarithmic axis on which all values above 0 are."""
+    shown = pd.concat(values)
+    ends = around(float(shown[shown > 0].min()), float(shown.max()), log=True)
+    return Axis(title, log=True, ends=ends, ticks=few_ticks(*ends))
 
 
 def map_points(
@@ -184,26 +120,3 @@ def map_notes(points: pd.DataFrame) -> list[str]:
     if below:
         notes.append(f"{below} points with fewer than {LEAST:g} expected are drawn there.")
     return notes
-
-
-def _places(points: pd.DataFrame) -> list[tuple[str, str]]:
-    """Comparison and engine of each panel, so that two engines are side by side."""
-    return [*product(points["comparison"].unique(), points["engine"].unique())]
-
-
-def _palette(points: pd.DataFrame) -> dict[str, str]:
-    """Class of rates → colour, the rarest first."""
-    found = palette_of(points["rates"])
-    return {each: found[each] for each in sorted(found, key=lambda its: float(its.split("–")[0]))}
-
-
-def _of_panel(table: pd.DataFrame, engine: str, comparison: str) -> pd.DataFrame:
-    return table[(table["engine"] == engine) & (table["comparison"] == comparison)]
-
-
-def _axis(column: str, title: str, values: pd.Series) -> Any:
-    low, high = float(np.min(values)), float(np.max(values))
-    scale = alt.Scale(type="log", domain=[low / 1.3, high * 1.3], nice=False)
-    axis = alt.Axis(format="~g", tickCount=5)
-    kind = alt.X if column == "x" else alt.Y
-    return kind(f"{column}:Q", title=title, scale=scale, axis=axis)

@@ -1,23 +1,19 @@
-"""Every chart for the screen (altair) under its plain name; each is drawn in its own module."""
+"""Every chart to point at (altair) under its plain name; each is built in its own module."""
 
 from __future__ import annotations
 
-from cepbench.presentation.figures.averages import interactive_bars_by_group as bars_by_group
-from cepbench.presentation.figures.averages import interactive_lines_by_setting as lines_by_setting
-from cepbench.presentation.figures.averages import interactive_lines_by_size as lines_by_size
-from cepbench.presentation.figures.cost_points import interactive_points_by_cost as points_by_cost
-from cepbench.presentation.figures.gain_map import interactive_gain_map as gain_map
-from cepbench.presentation.figures.q_errors import (
-    interactive_q_errors_by_events as q_errors_by_events,
-)
-from cepbench.presentation.figures.q_errors import (
-    interactive_scatter_in_panels as scatter_in_panels,
-)
-from cepbench.presentation.figures.ranges import interactive_ranges_by_factor as ranges_by_factor
-from cepbench.presentation.figures.sweep_ratios import interactive_sweep_ratios as sweep_ratios
-from cepbench.presentation.figures.trade_off import (
-    interactive_throughput_against_latency as throughput_against_latency,
-)
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+from cepbench.presentation.figures import averages, cost_points, q_errors, ranges, trade_off
+from cepbench.presentation.figures import gain_map as gains
+from cepbench.presentation.figures import sweep_ratios as sweeps
+from cepbench.presentation.figures.altair_panels import interactive_chart
+from cepbench.presentation.figures.chart import Chart
+from cepbench.presentation.figures.vega import alt
+
+_P = ParamSpec("_P")
 
 __all__ = [
     "bars_by_group",
@@ -31,3 +27,25 @@ __all__ = [
     "sweep_ratios",
     "throughput_against_latency",
 ]
+
+
+def _drawn(build: Callable[_P, Chart]) -> Callable[_P, alt.TopLevelMixin]:
+    """The function that builds a chart as one that draws it with tooltips."""
+
+    @wraps(build)
+    def draw(*given: _P.args, **named: _P.kwargs) -> alt.TopLevelMixin:
+        return interactive_chart(build(*given, **named))
+
+    return draw
+
+
+bars_by_group = _drawn(averages.bars_by_group)
+gain_map = _drawn(gains.gain_map)
+lines_by_setting = _drawn(averages.lines_by_setting)
+lines_by_size = _drawn(averages.lines_by_size)
+points_by_cost = _drawn(cost_points.points_by_cost)
+q_errors_by_events = _drawn(q_errors.q_errors_by_events)
+ranges_by_factor = _drawn(ranges.ranges_by_factor)
+scatter_in_panels = _drawn(q_errors.scatter_in_panels)
+sweep_ratios = _drawn(sweeps.sweep_ratios)
+throughput_against_latency = _drawn(trade_off.throughput_against_latency)

@@ -1,10 +1,9 @@
-"""Panels, axes, legends and notes of the charts for print, which are saved as SVG and PNG."""
+"""Charts for print, by matplotlib, which are saved as SVG and PNG."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,19 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
+from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.recording import record
-from cepbench.presentation.figures.rows import (
-    PANELS,
-    Panel,
-    axis_title,
-    ends_of,
-    log_ticks,
-    needs_log,
-    panels_of,
-    series_of,
-    unit_of,
-)
-from cepbench.presentation.figures.styles import Style
 
 #: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
 TEXT = 9
@@ -54,76 +42,169 @@ _LOOK: Any = {
     "svg.fonttype": "path",
 }
 
-#: Inches of a panel.
-PANEL_WIDTH, HEIGHT = 4.6, 3.4
+#: Pixels of a panel on screen for an inch of print.
+_PIXELS = 80
 
-#: How intervals are drawn, as arguments of ``errorbar``.
-INTERVAL: Any = {"elinewidth": 1.0, "capsize": 2.0, "capthick": 1.0}
-
-
-def print_look() -> AbstractContextManager[Any]:
-    """Within it, matplotlib draws as all charts for print look."""
-    return matplotlib.rc_context(_LOOK)
+#: How whiskers are drawn, as arguments of ``errorbar``.
+_WHISKERS: Any = {"elinewidth": 1.0, "capthick": 1.0}
 
 
-def panel_row(
-    number: int, width: float, height: float, *, sharex: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """An empty figure of so many inches, and its panels side by side, which share the vertical axis."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(figure.subplots(1, number, sharex=sharex, sharey=True, squeeze=False)[0])
+def static_chart(chart: Chart) -> Figure:
+    """Draw a chart for print."""
+    rows, columns = (1 + max(getattr(panel, which) for panel in chart.panels)
+                     for which in ("row", "column"))  # fmt: skip
+    width, height = (size / _PIXELS for size in chart.size)
+    shape = [width * columns, height * rows]
+    if chart.y.names:
+        # Rows are as high as their names, which stand left of the panels.
+        shape = [shape[0] + 0.6 + 0.08 * max(map(len, chart.y.names)), shape[1] + 1.3]
+    shape[0] = max(shape[0], 0.09 * len(chart.title))
+    letters = int(shape[0] * 72 / (TEXT * 0.55))
+    texts = [text for text in (chart.explained, *chart.notes) if text]
+    lines = [line for text in texts for line in textwrap.wrap(text, letters)]
+    with matplotlib.rc_context(_LOOK):
+        figure = Figure(figsize=(shape[0], shape[1] + 0.16 * len(lines)), layout="constrained")
+        shared = all(panel.x is None for panel in chart.panels)
+        grid = figure.subplots(rows, columns, sharex=shared, sharey=True, squeeze=False)
+        drawn = [(grid[panel.row, panel.column], panel) for panel in chart.panels]
+        for axes in {*grid.flat} - {axes for axes, _ in drawn}:
+            axes.remove()
+        for axes, panel in drawn:
+            for which, axis in (("x", panel.x or chart.x), ("y", chart.y)):
+                axes.set(**{f"{which}scale": "log" if axis.log else "linear"})
+            for marks in panel.marks:
+                _draw_marks(axes, marks, panel.x or chart.x, chart.y)
+        # Panels share axes, which hold what all of them have.
+        for axes, panel in drawn:
+            _finish_panel(axes, panel, chart)
+        for axes in {panel.row: axes for axes, panel in reversed(drawn)}.values():
+            axes.set_ylabel(chart.y.title)
+        figure.suptitle(chart.title, x=0.01, ha="left", fontsize=11)
+        _draw_legends(figure, drawn, chart)
+        # A label of the whole figure, for which the layout keeps room below the legends.
+        figure.supxlabel("\n".join(lines), fontsize=TEXT, x=0.01, ha="left")
+    return figure
 
 
-def write_title(figure: Figure, title: str) -> None:
-    """The heading of a figure, above its panels."""
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+def _finish_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
+    x, y = panel.x or chart.x, chart.y
+    which: Literal["x", "y"]
+    for which, axis, line in (("x", x, axes.axvline), ("y", y, axes.axhline)):
+        _set_axis(axes, which, axis)
+        if axis.one:
+            line(1.0, color=INK, linewidth=1.0)
+        if not axis.names:
+            axes.grid(True, axis=which)
+    if any(marks.beside for marks in panel.marks) and isinstance(x.names[0], str):
+        between = np.arange(len(x.names) - 1) + 0.5
+        axes.vlines(between, 0, 1, "#DDDDDD", linewidth=0.6, transform=axes.get_xaxis_transform())
+    if y.split:
+        axes.axhline(0.5 - y.split, color="#999999", linewidth=0.6)
+    axes.tick_params(labelleft=not y.names or panel.column == 0, labelbottom=True)
+    axes.set_xlabel(x.title)
+    # Beside a note on the right, the lines end where it begins.
+    beside = panel.note.count("\n") if len(panel.heading) > 1 else 0
+    axes.set_title("\n".join(panel.heading) + "\n" * beside)
+    axes.set_title(panel.note, loc="right", fontsize=TEXT, color=INK, linespacing=1.3)
 
 
-def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> None:
-    """Make the ``x`` or ``y`` axis logarithmic, with plain numbers at these ticks alone."""
-    axes.set(**{f"{which}scale": "log"})
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
+    """Ends, ticks and numbers of an axis."""
+    own = axes.xaxis if which == "x" else axes.yaxis
+    if axis.names and not axis.log:
+        places = list(_places(axis, down=which == "y").values())
+        own.set_ticks(places, [str(name) for name in axis.names])
+        if isinstance(axis.names[0], str):
+            axes.tick_params(axis=which, length=0)
+            room = 0.5 if which == "x" else 0.6
+            axes.set(**{f"{which}lim": (min(places) - room, max(places) + room)})
+        return
+    if axis.log:
+        own.set_minor_locator(NullLocator())
+    if len(axis.ticks):
+        own.set_major_locator(FixedLocator(axis.ticks))
+    prefixed = EngFormatter(unit="" if axis.unit == "1" else axis.unit, sep=" ")
+
+    def written(value: float, _: int | None = None) -> str:
+        plain = not axis.unit or (axis.unit == "1" and 0 < value < 1)  # no thousandths of a match
+        return f"{value:g}" if plain else str(prefixed(value))
+
+    own.set_major_formatter(FuncFormatter(written))
+    if axis.zero:
+        axes.set(**{f"{which}lim": (0, None)})
+    elif axis.ends:
+        axes.set(**{f"{which}lim": axis.ends})
 
 
-def empty_panels(
-    rows: pd.DataFrame, *, sharex: bool = False
-) -> tuple[Figure, list[tuple[Axes, Panel]]]:
-    """An empty figure, and its panels on one axis of values, of rows of :func:`~.rows.with_series`."""
-    panels = panels_of(rows)
-    kinds = [kind for kind in PANELS if any(panel.kind == kind for panel in panels)]
-    number = 1 + max(panel.row for panel in panels)
-    figure = Figure(figsize=(PANEL_WIDTH * len(kinds), HEIGHT * number), layout="constrained")
-    grid = figure.subplots(number, len(kinds), sharex=sharex, sharey=True, squeeze=False)
-    drawn = [(grid[panel.row, kinds.index(panel.kind)], panel) for panel in panels]
-    for axes in {*grid.flat} - {axes for axes, _ in drawn}:
-        axes.remove()
-    return figure, drawn
+def _places(axis: Axis, *, down: bool = False) -> dict[Any, float]:
+    """Name → its place; numbers are at their own, other names one after the other."""
+    ranks = {name: -rank if down else rank for rank, name in enumerate(axis.names)}
+    return {name: rank if isinstance(name, str) else name for name, rank in ranks.items()}
 
 
-def finish_panels(
-    figure: Figure,
-    panels: list[tuple[Axes, Panel]],
-    rows: pd.DataFrame,
-    title: str,
-    names: Mapping[str, str],
-) -> Figure:
-    """The figure with its title, and each panel with heading, axis of values and legend.
+def _draw_marks(axes: Axes, marks: Marks, x: Axis, y: Axis) -> None:
+    """Marks of each series with whiskers, lines and texts; where names have no row there is a gap."""
+    distance = 0.8 / len(marks.looks) if marks.beside else 0.05
+    for rank, (label, look, own) in enumerate(marks.by_series()):
+        shift = (rank - (len(marks.looks) - 1) / 2) * distance
+        if x.names:
+            own = own.set_index(marks.x).reindex(list(x.names))
+            at = np.array(list(_places(x).values()), float)
+            # Whiskers of one name would hide each other.
+            at = at * (1 + shift / 20) if x.log else at + shift
+        else:
+            at = own[marks.x].to_numpy(float)
+        ranks = own[marks.y].map(_places(y, down=True)) if y.names else own[marks.y]
+        up = ranks.to_numpy(float)
+        ends: dict[str, Any] = {
+            "xerr": _distances(at, own, marks.x_ends) if marks.x_ends else None,
+            "yerr": _distances(up, own, marks.y_ends) if marks.y_ends else None,
+        }
+        if marks.form == "bar":
+            axes.bar(at, up, distance * 0.9, color=look.colour, label=label)
+            axes.errorbar(at, up, **ends, fmt="none", ecolor=INK, capsize=2.0, **_WHISKERS)
+            continue
+        dashes = (0, look.dash) if look.dash else "solid"
+        how: dict[str, Any] = {
+            "color": look.colour, "linewidth": 1.4, "label": label,
+            "linestyle": dashes if marks.joined else "none", "markersize": marks.size,
+            "marker": {"tick": "|", "cross": "x"}.get(marks.form, look.mark.matplotlib),
+            "markeredgewidth": 1.6 if marks.form == "tick" else 1.2, "alpha": marks.opacity,
+            "capsize": 0.0 if marks.x_ends else 2.0, **_WHISKERS,
+        }  # fmt: skip
+        if not marks.size:
+            how["marker"] = None
+        filled = own[marks.filled].to_numpy(bool) if marks.filled else np.ones(len(own), bool)
+        for chosen, fill in ((filled, look.colour), (~filled, "white")):
+            if chosen.any():
+                its: dict[str, Any] = {
+                    key: None if end is None else end[:, chosen] for key, end in ends.items()
+                }
+                axes.errorbar(at[chosen], up[chosen], **its, **how, markerfacecolor=fill)
+        if marks.text:
+            for text, place in zip(own[marks.text], zip(at, up, strict=True), strict=True):
+                axes.annotate(text, place, (5, 5), textcoords="offset points", fontsize=TEXT,
+                              color=look.colour)  # fmt: skip
 
-    Panels are those of :func:`empty_panels`, drawn into, and share the axis of values of ``rows``;
-    ``names`` has the heading of each kind of plan.
-    """
-    write_title(figure, title)
-    for axes, panel in panels:
-        # Beside a note on the right, the lines end where it begins.
-        beside = axes.get_title(loc="right").count("\n") if panel.apart else 0
-        axes.set_title("\n".join(panel.heading(names[panel.kind])) + "\n" * beside)
-        axes.tick_params(labelleft=True, labelbottom=True)
-        _number_axis(axes, rows)
-        below = [other for _, other in panels if other.kind == panel.kind and other.row > panel.row]
-        if below and series_of(below[-1].rows) == series_of(panel.rows):
+
+def _distances(at: np.ndarray, own: pd.DataFrame, ends: Sequence[str]) -> np.ndarray:
+    """Distances down and up, shape (2, n); resampling may leave an end beyond the value by an ulp."""
+    low, high = (own[end].to_numpy(float) for end in ends)
+    return np.maximum(np.stack([at - low, high - at]), 0)
+
+
+def _draw_legends(figure: Figure, drawn: list[tuple[Axes, Panel]], chart: Chart) -> None:
+    axes = drawn[0][0]
+    if chart.legend == "inside":
+        axes.legend(loc="upper left", fontsize=TEXT, handletextpad=0.2)
+    if chart.legend == "below":
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    if chart.legend != "panels":
+        return
+    labels = {id(panel): axes.get_legend_handles_labels()[1] for axes, panel in drawn}
+    for axes, panel in drawn:
+        below = [its for _, its in drawn if its.column == panel.column and its.row > panel.row]
+        if below and labels[id(below[-1])] == labels[id(panel)]:
             continue
         # In heights of a letter: a share of the axes would be less below panels that are low.
         distance = 4.6 if axes.get_xlabel() else 2.4
@@ -131,73 +212,6 @@ def finish_panels(
             loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=distance, ncols=3,
             fontsize=TEXT, handlelength=3,
         )  # fmt: skip
-    metric, statistic = rows.iloc[0][["metric", "statistic"]]
-    label_values(panels, axis_title(metric, statistic))
-    return figure
-
-
-def label_values(panels: list[tuple[Axes, Panel]], title: str) -> None:
-    """Title of the axis of values, at the first panel of each row."""
-    for row in {panel.row: axes for axes, panel in reversed(panels)}.values():
-        row.set_ylabel(title)
-
-
-def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
-    unit = unit_of(rows)
-    prefixed = EngFormatter(unit="" if unit == "1" else unit, sep=" ")
-
-    def written(value: float, _: int | None = None) -> str:
-        plain = not unit or (unit == "1" and 0 < value < 1)  # no thousandths of a match
-        return f"{value:g}" if plain else str(prefixed(value))
-
-    if needs_log(rows):
-        low, high = ends_of(rows)
-        log_axis(axes, "y", log_ticks(low, high))
-        axes.set_ylim(low, high)
-        if unit == "":
-            axes.axhline(1.0, color="#333333", linewidth=1.0)
-    else:
-        axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(FuncFormatter(written))
-
-
-def draw_marks(
-    axes: Axes, at: np.ndarray, own: pd.DataFrame, style: Style, label: str, *, line: bool
-) -> None:
-    """Draw ``value``, ``low`` and ``high`` of n rows as marks with whiskers, on a line or not.
-
-    ``at``, of shape (n,), is where they are on the horizontal axis.
-    """
-    dashes = (0, style.dash) if style.dash else "solid"
-    axes.errorbar(
-        at, own["value"], whiskers(own), color=style.colour, marker=style.mark.matplotlib,
-        markersize=5.5 if line else 7, linestyle=dashes if line else "none", linewidth=1.4,
-        label=label, **INTERVAL,
-    )  # fmt: skip
-
-
-def whiskers(own: pd.DataFrame) -> np.ndarray:
-    """Lengths of the whiskers down and up from ``value`` to ``low`` and ``high``, shape (2, n)."""
-    return distances_to_ends(own, "value", "low", "high")
-
-
-def distances_to_ends(own: pd.DataFrame, middle: str, lowest: str, highest: str) -> np.ndarray:
-    """Distances down and up, shape (2, n); resampling may leave an end beyond the value by an ulp."""
-    value = own[middle].to_numpy(float)
-    low, high = own[lowest].to_numpy(float), own[highest].to_numpy(float)
-    return np.maximum(np.stack([value - low, high - value]), 0)
-
-
-def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
-    """Sentences below a figure, as wide as it is, below the title of its only axis if it has one.
-
-    They are a label of the whole figure, for which the layout keeps room below the legends.
-    """
-    letters = int(figure.get_size_inches()[0] * 72 / (TEXT * 0.55))
-    lines = [line for text in (axis, *notes) for line in textwrap.wrap(text, letters)]
-    if lines:
-        place: Any = {"x": 0.01, "ha": "left"} if notes else {}
-        figure.supxlabel("\n".join(lines), fontsize=TEXT, **place)
 
 
 def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
@@ -209,7 +223,7 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{stem}.svg", target / f"{stem}.png"]
-    with print_look():
+    with matplotlib.rc_context(_LOOK):
         # Layout and margins take longer than drawing: found once, not for each file anew.
         figure.draw_without_rendering()
         figure.set_layout_engine(None)

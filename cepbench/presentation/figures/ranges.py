@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.common_patterns import left_out_notes
-from cepbench.presentation.figures.altair_panels import joined_panels, log_x, row_panels
-from cepbench.presentation.figures.matplotlib_panels import (
-    log_axis,
-    panel_row,
-    print_look,
-    write_notes,
-    write_title,
-)
-from cepbench.presentation.figures.rows import PANELS, log_ticks, quantity_of
-from cepbench.presentation.figures.styles import style_of
-from cepbench.presentation.figures.vega import alt
+from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip
+from cepbench.presentation.figures.rows import PANELS, few_ticks, quantity_of
+from cepbench.presentation.figures.styles import Mark, Style, style_of
 
 #: Statistic -> its mark, as the legend writes it.
 MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}
 
-#: More numbers than this meet below a panel.
-MOST_TICKS = 7
-
 #: What the marks are, below or above a chart of ranges.
 LEGEND = ", ".join(f"{mark} {statistic}" for statistic, mark in MARKS.items())
 
-_CROSS = "M-1,-1L1,1M-1,1L1,-1"
 
-
-def static_ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
+def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Chart:
     """A panel a factor and a row a generator: median, 90th percentile and worst case.
 
     Parameters
     ----------
     summary : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary` returns it.
-    metric : str
 
     Raises
     ------
@@ -50,64 +35,36 @@ def static_ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
     """
     rows = range_rows(summary, metric)
     named = rows[["plan_kind", "generator"]].drop_duplicates()
-    place = {name: -rank for rank, name in enumerate(named["generator"])}
-    orders = len(named[named["plan_kind"] == "order"])
-    factors = list(rows["factor"].unique())
+    circle = Mark("o", "circle")
+    looks = {
+        name: Style(style_of(name, kind).colour, circle, ())
+        for kind, name in named.itertuples(index=False)
+    }
     ends = range_ends(rows)
-    shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
-    with print_look():
-        figure, grid = panel_row(
-            len(factors), 2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2, sharex=True
-        )
-        for axes, factor in zip(grid, factors, strict=True):
-            for row in rows[rows["factor"] == factor].to_dict("records"):
-                colour = style_of(row["generator"], row["plan_kind"]).colour
-                y = place[row["generator"]]
-                axes.plot([row["median"], row["worst case"]], [y, y], color=colour, linewidth=0.8)
-                for statistic, shape in shapes.items():
-                    axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)
-            axes.axhline(0.5 - orders, color="#999999", linewidth=0.6)
-            axes.axvline(1.0, color="#333333", linewidth=0.8)
-            log_axis(axes, "x", range_ticks(*ends))
-            axes.set_xlim(*ends)
-            axes.grid(True, axis="x")
-            axes.set_title(f"wrong by up to {factor:g}")
-        grid[0].set_yticks(list(place.values()), list(place))
-        write_title(figure, f"{range_title(metric)}; {LEGEND}")
-        write_notes(figure, range_notes(summary, metric), quantity_of(metric).axis)
-        return figure
-
-
-def interactive_ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
-    """The chart of :func:`static_ranges_by_factor`, with tooltips."""
-    rows = range_rows(summary, metric)
-    named = rows[["plan_kind", "generator"]].drop_duplicates()
-    colours = {name: style_of(name, kind).colour for kind, name in named.itertuples(index=False)}
-    ends = range_ends(rows)
-    x = log_x(ends, range_ticks(*ends))
     # Names that Vega reads as names.
+    columns = ("median", "p90", "worst")
     plain = rows.rename(columns={"90th percentile": "p90", "worst case": "worst"})
-    tooltip = [
-        alt.Tooltip("generator:N", title="plan generator"),
-        *(alt.Tooltip(f"{name}:Q", title=title, format=",.4~g")
-          for name, title in zip(("median", "p90", "worst"), MARKS, strict=True)),
-        alt.Tooltip("patterns:Q"),
+    numbers = [Tip(f"{name}:Q", title, ",.4~g") for name, title in zip(columns, MARKS, strict=True)]
+    tips = [Tip("generator:N", "plan generator"), *numbers, Tip("patterns:Q")]
+
+    def marks(part: pd.DataFrame, column: str, **form: Any) -> Marks:
+        return Marks(part, column, "generator", looks, "generator", tips=tips, **form)
+
+    panels = [
+        Panel(0, column, [f"wrong by up to {factor:g}"], [
+            marks(part, "median", x_ends=("median", "worst")),
+            marks(part, "p90", form="tick", size=12),
+            marks(part, "worst", form="cross"),
+        ])
+        for column, (factor, part) in enumerate(plain.groupby("factor", sort=False))
     ]  # fmt: skip
-
-    def layers(base: alt.Chart) -> list[alt.Chart]:
-        return [
-            base.mark_rule().encode(x=x("median"), x2="worst:Q"),
-            base.mark_point(filled=True, size=50, opacity=1).encode(x=x("median")),
-            base.mark_tick(thickness=2, size=12).encode(x=x("p90")),
-            base.mark_point(shape=_CROSS, size=40, strokeWidth=1.5).encode(x=x("worst")),
-        ]
-
-    factors = plain.groupby("factor", sort=False)
-    parts = {f"wrong by up to {factor:g}": part for factor, part in factors}
-    height = 17 * len(colours)
-    panels = row_panels(parts, "generator", colours, tooltip, layers, width=185, height=height)
-    subtitle = f"{quantity_of(metric).axis}; {LEGEND}"
-    return joined_panels(panels, range_title(metric), subtitle, range_notes(summary, metric))
+    orders = len(named[named["plan_kind"] == "order"])
+    return Chart(
+        range_title(metric), Axis(log=True, ends=ends, ticks=few_ticks(*ends), one=True),
+        Axis(names=tuple(looks), split=orders), panels,
+        explained=f"{quantity_of(metric).axis}; {LEGEND}", notes=range_notes(summary, metric),
+        legend="", size=(185, 17 * len(looks)),
+    )  # fmt: skip
 
 
 def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -159,10 +116,3 @@ def range_ends(rows: pd.DataFrame) -> tuple[float, float]:
     high = max(1.0, float(rows[list(MARKS)].max().max()))
     beyond = (high / low) ** 0.05 * 1.02
     return low / beyond, high * beyond
-
-
-def range_ticks(low: float, high: float) -> list[float]:
-    """Ticks for a panel as narrow as these: powers of ten where there would be many others."""
-    ticks = log_ticks(low, high)
-    tens = [tick for tick in ticks if round(math.log10(tick), 9) % 1 == 0]
-    return tens if len(ticks) > MOST_TICKS and len(tens) > 1 else ticks

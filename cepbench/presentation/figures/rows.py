@@ -1,22 +1,25 @@
-"""Words for metrics, panels, series, and ends and ticks of axes, as all charts have them."""
+"""Words for metrics, and panels, series and axes of tables of averages, as all charts have them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import pandas as pd
 
 from cepbench.experiments.sweeps.cells import NO_PLAN
-from cepbench.presentation.figures.styles import place_of, series_labels
+from cepbench.presentation.figures.chart import Axis, Marks, Panel, around
+from cepbench.presentation.figures.styles import Style, place_of, series_labels, style_of
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
 
 #: The statistic of a ratio to a baseline.
 RATIO = "ratio"
+
+#: More numbers than this meet below a narrow panel.
+MOST_TICKS = 7
 
 #: Panels of every figure, as (a) and (b) in [kolchinsky2018]_.
 PANELS = {"order": "(a) order-based", "tree": "(b) tree-based", NO_PLAN: "without plans"}
@@ -27,27 +30,6 @@ KINDS = {"order": "order-based", "tree": "tree-based", NO_PLAN: "without plans"}
 
 #: Columns whose values are rows of panels, where they vary: their patterns differ.
 APART = ("regime",)
-
-
-class Panel(NamedTuple):
-    """One panel of a chart: the rows of a kind of plan in a row of panels, counted from the top.
-
-    ``apart`` is what this row of panels shows; empty if there is only one.
-    """
-
-    row: int
-    kind: str
-    apart: str
-    rows: pd.DataFrame
-
-    @property
-    def key(self) -> str:
-        """A name that no other panel of the chart has."""
-        return f"{self.kind}_{self.row}" if self.row else self.kind
-
-    def heading(self, name: str) -> list[str]:
-        """Lines above the panel of plans with this name."""
-        return [line for line in (self.apart, name) if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +143,36 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
+def few_ticks(low: float, high: float) -> list[float]:
+    """Ticks for a panel so narrow that numbers would meet: powers of ten, or some of the others."""
+    ticks = log_ticks(low, high)
+    tens = [tick for tick in ticks if round(math.log10(tick), 9) % 1 == 0]
+    if len(ticks) > MOST_TICKS and len(tens) > 1:
+        return tens
+    return ticks[:: math.ceil(len(ticks) / MOST_TICKS) or 1]
+
+
 def ends_of(rows: pd.DataFrame) -> tuple[float, float]:
     """Ends of a logarithmic axis, a little beyond all values and intervals."""
-    low = min(rows["low"].where(rows["low"] > 0).min(), rows["value"].min())
-    high = max(rows["high"].max(), rows["value"].max())
-    beyond = max((high / low) ** 0.06, 1.03)
-    return float(low / beyond), float(high * beyond)
+    low = rows[["low", "value"]].where(lambda its: its > 0).min().min()
+    high = rows[["high", "value"]].max().max()
+    return around(float(low), float(high), log=True)
+
+
+def value_axis(rows: pd.DataFrame, title: str) -> Axis:
+    """The axis of values that all panels share: linear from 0, or logarithmic by the rows.
+
+    A line is at 1 where ratios turn from worse to better, unless all are far from it.
+    """
+    unit = unit_of(rows)
+    low, high = ends_of(rows)
+    one = not unit and low <= 1 <= high
+    if needs_log(rows):
+        ticks = log_ticks(low, high)
+        return Axis(title, log=True, ends=(low, high), ticks=ticks, unit=unit, one=one)
+    most = float(rows[["high", "value"]].max().max())
+    ends = None if math.isnan(most) else (0.0, most)
+    return Axis(title, ends=ends, unit=unit, zero=True, one=one)
 
 
 def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:
@@ -180,21 +186,27 @@ def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:
     return found.assign(series=series_labels(found))
 
 
-def panels_of(rows: pd.DataFrame) -> list[Panel]:
-    """The panels of rows of :func:`with_series`: a column a kind of plan, a row a ``panel``."""
+def panels_of(
+    rows: pd.DataFrame, names: Mapping[str, str], marks: Callable[[pd.DataFrame], Sequence[Marks]]
+) -> list[Panel]:
+    """Panels of rows of :func:`with_series`: a column a kind of plan, a row a ``panel``.
+
+    ``names`` has the heading of each kind of plan, ``marks`` what is drawn of a panel's rows.
+    """
+    kinds = [kind for kind in PANELS if (rows["plan_kind"] == kind).any()]
     return [
-        Panel(row, kind, str(apart), part[part["plan_kind"] == kind])
+        Panel(row, column, [line for line in (str(apart), names[kind]) if line], marks(own))
         for row, (apart, part) in enumerate(rows.groupby("panel", sort=False))
-        for kind in PANELS
-        if (part["plan_kind"] == kind).any()
+        for column, kind in enumerate(kinds)
+        if not (own := part[part["plan_kind"] == kind]).empty
     ]
 
 
-def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
-    """``(series, generator, plan kind)`` of the rows, each once.
+def looks_of(rows: pd.DataFrame) -> dict[str, Style]:
+    """The look of each series of the rows.
 
     Built-in generators are in the same order in all legends, user-defined ones behind them.
     """
     named = rows[["series", "generator", "plan_kind"]].drop_duplicates()
-    found: list[tuple[str, str, str]] = list(named.itertuples(index=False, name=None))
-    return sorted(found, key=lambda one: place_of(one[1]))
+    found = sorted(named.itertuples(index=False, name=None), key=lambda one: place_of(one[1]))
+    return {label: style_of(generator, kind) for label, generator, kind in found}

@@ -29,16 +29,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Look of one plan generator.
-
-    Attributes
-    ----------
-    colour : str
-        ``#rrggbb``.
-    mark : Mark
-    dash : tuple of int
-        Lengths of ink and gap in points; empty for a solid line.
-    """
+    """Look of one plan generator; ``dash`` has lengths of ink and gap in points, none of a solid line."""
 
     colour: str
     mark: Mark
@@ -179,14 +170,8 @@ def style_of(generator: str, plans: str) -> Style:
 
     A user-defined generator gets its look from its name, so that it is the same in all charts and
     reports. Where another one has that look, it gets the next: six of them differ from each other
-    and from all built-in generators in colour and mark, more in one of the two.
-
-    Parameters
-    ----------
-    generator : str
-        Name of the generator; its case does not matter.
-    plans : str
-        ``order`` or ``tree``, or ``none``.
+    and from all built-in generators in colour and mark, more in one of the two. The case of a name
+    does not matter; ``plans`` is ``order``, ``tree`` or ``none``.
     """
     marks = _MARKS[plans]
     name = generator.upper()

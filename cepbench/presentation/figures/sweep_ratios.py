@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.sweep_comparison import SAME, TOO_FEW, verdict_words
-from cepbench.presentation.figures.altair_panels import joined_panels, log_x, row_panels
-from cepbench.presentation.figures.matplotlib_panels import (
-    log_axis,
-    panel_row,
-    print_look,
-    write_notes,
-    write_title,
-)
+from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip
 from cepbench.presentation.figures.rows import log_ticks, quantity_of
 from cepbench.presentation.figures.styles import style_of
-from cepbench.presentation.figures.vega import alt
 
 #: What the marks are.
 LEGEND = (
@@ -28,7 +21,7 @@ LEGEND = (
 _VARIANTS = ("evaluator", "options", "stream", "regime", "window", "strategy", "alpha")
 
 
-def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
+def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Chart:
     """A row a plan generator: the ratio of two sweeps with its interval, and a line at 1.
 
     Parameters
@@ -36,7 +29,6 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
     ratios : DataFrame
         As :class:`cepbench.experiments.analysis.sweep_comparison.SweepComparison` has it; a panel a
         pattern set and size, if it was compared by these.
-    metric : str
 
     Raises
     ------
@@ -44,78 +36,33 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
         If there are no such rows.
     """
     rows = sweep_ratio_rows(ratios, metric)
-    labels = list(dict.fromkeys(rows["label"]))
-    place = {label: -rank for rank, label in enumerate(labels)}
-    panels = list(dict.fromkeys(rows["panel"]))
-    ends = sweep_ratio_ends(rows)
-    with print_look():
-        figure, grid = panel_row(
-            len(panels), 2.6 * len(panels) + 3.0, 0.26 * len(labels) + 1.3, sharex=True
-        )
-        for axes, panel in zip(grid, panels, strict=True):
-            axes.axvline(1.0, color="#333333", linewidth=0.8)
-            for row in rows[rows["panel"] == panel].to_dict("records"):
-                style = style_of(row["generator"], row["kind"])
-                y = place[row["label"]]
-                axes.plot(
-                    row["common"], y, "|", color="#777777", markersize=14, markeredgewidth=1.6
-                )
-                axes.plot([row["low"], row["high"]], [y, y], color=style.colour, linewidth=1.4)
-                axes.plot(
-                    row["value"], y, linestyle="none", marker=style.mark.matplotlib, markersize=7,
-                    markeredgecolor=style.colour, markeredgewidth=1.2,
-                    markerfacecolor=style.colour if row["significant"] else "white",
-                )  # fmt: skip
-            log_axis(axes, "x", log_ticks(*ends))
-            axes.set_xlim(*ends)
-            axes.set_ylim(0.6 - len(labels), 0.6)
-            axes.grid(True, axis="x")
-            axes.set_title(panel)
-        grid[0].set_yticks(list(place.values()), labels)
-        write_title(figure, sweep_ratio_title(metric))
-        notes = sweep_ratio_notes(ratios, metric)
-        write_notes(figure, notes, f"ratio, geometric mean ({LEGEND})")
-        return figure
-
-
-def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
-    """The chart of :func:`static_sweep_ratios`, with tooltips."""
-    rows = sweep_ratio_rows(ratios, metric)
     named = rows.drop_duplicates("label")[["label", "generator", "kind"]]
-    styles = {label: style_of(name, kind) for label, name, kind in named.itertuples(index=False)}
-    colours = {label: style.colour for label, style in styles.items()}
-    shapes = [style.mark.vega for style in styles.values()]
-    shape = alt.Shape("label:N", legend=None, scale=alt.Scale(domain=list(styles), range=shapes))
+    looks = {label: style_of(name, kind) for label, name, kind in named.itertuples(index=False)}
+    grey = {label: replace(look, colour="#777777") for label, look in looks.items()}
     ends = sweep_ratio_ends(rows)
-    x = log_x(ends, log_ticks(*ends))
-    tooltip = [
-        alt.Tooltip("label:N", title="plan generator"),
-        alt.Tooltip("value:Q", title="second / first", format=".3f"),
-        alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-        alt.Tooltip("high:Q", title="to", format=".3f"),
-        alt.Tooltip("common:Q", title="common to most runs", format=".3f"),
-        alt.Tooltip("pairs:Q", title="patterns"),
-        alt.Tooltip("left_out:Q", title="patterns left out"),
-        alt.Tooltip("verdict:N"),
+    tips = [
+        Tip("label:N", "plan generator"),
+        Tip("value:Q", "second / first", ".3f"),
+        Tip("low:Q", "95 % from", ".3f"),
+        Tip("high:Q", "to", ".3f"),
+        Tip("common:Q", "common to most runs", ".3f"),
+        Tip("pairs:Q", "patterns"),
+        Tip("left_out:Q", "patterns left out"),
+        Tip("verdict:N"),
     ]
-    one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
-
-    def layers(base: alt.Chart) -> list[alt.Chart]:
-        marks = base.mark_point(size=80, opacity=1, strokeWidth=1.5)
-        colour = base.encoding.color
-        fill = alt.condition("datum.significant", colour, alt.value("white"))
-        return [
-            one.encode(x=x("value")),
-            base.mark_tick(thickness=2, size=16).encode(x=x("common"), color=alt.value("#777777")),
-            base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q"),
-            marks.encode(x=x("value"), shape=shape, fill=fill),
-        ]
-
-    parts = {str(panel): part for panel, part in rows.groupby("panel", sort=False)}
-    height = max(60, 22 * len(styles))
-    panels = row_panels(parts, "label", colours, tooltip, layers, width=260, height=height)
-    subtitle, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
-    return joined_panels(panels, sweep_ratio_title(metric), subtitle, notes)
+    panels = [
+        Panel(0, column, [str(panel)], [
+            Marks(part, "common", "label", grey, "label", form="tick", size=14, tips=tips),
+            Marks(part, "value", "label", looks, "label", x_ends=("low", "high"), size=7,
+                  filled="significant", tips=tips),
+        ])
+        for column, (panel, part) in enumerate(rows.groupby("panel", sort=False))
+    ]  # fmt: skip
+    return Chart(
+        sweep_ratio_title(metric), Axis(log=True, ends=ends, ticks=log_ticks(*ends), one=True),
+        Axis(names=tuple(looks)), panels, explained=f"ratio, geometric mean; {LEGEND}",
+        notes=sweep_ratio_notes(ratios, metric), legend="", size=(260, max(60, 22 * len(looks))),
+    )  # fmt: skip
 
 
 def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -214,6 +214,8 @@ def test_tables_in_a_terminal_are_cut_to_its_width(capsys, monkeypatch) -> None:
         "one    1,000  " + "x" * 60,
         "two      2.5  y" + " " * 59 + "  yes",
     ]
+    write_table([{"[b]": "[red]:x:"}], ["[b]"])  # no markup
+    assert capsys.readouterr().out.splitlines() == ["[b]", "[red]:x:"]
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     wide = [{"name": "n" * 20, "count": "m" * 30, "long": "x" * 60, "flag": "s" * 25}]

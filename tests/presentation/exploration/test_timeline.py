@@ -225,11 +225,11 @@ def test_bars_have_the_generators_colours_and_name_what_failed() -> None:
     table = cep.compare(cep.parse(PATTERNS["sequence"]), stream, repetitions=1, seconds=0)
     table.loc[0, ["status", "reason"]] = "limit", "too many"
     chart = comparison_bars(table).to_dict()
-    assert "TRIVIAL: limit" in chart["title"]["subtitle"]
+    assert "TRIVIAL: limit" in " ".join(chart["title"]["subtitle"])
     (rows,) = chart["datasets"].values()
     assert [row["series"] for row in rows] == table["generator"].tolist()[1:]
     assert [row["peak_bytes"] for row in rows] == table["peak_bytes"].tolist()[1:]
-    colours = chart["hconcat"][1]["encoding"]["color"]["scale"]["range"]
+    colours = chart["hconcat"][1]["layer"][0]["encoding"]["color"]["scale"]["range"]
     assert colours[0] == style_of("EFREQ", "order").colour
 
 

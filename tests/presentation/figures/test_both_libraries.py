@@ -232,3 +232,36 @@ def test_a_comparison_is_drawn_as_its_table_has_it(compared: pd.DataFrame) -> No
     assert speed.marks["x"] == {*map(shown, compared[SPEED])}
     assert memory.marks["x"] == {*map(shown, compared["peak_bytes"])} and not memory.spans
     assert check_tooltips(chart) == 4 + 2
+
+
+@pytest.mark.parametrize("case", ["marks", "lines", "side by side"])
+def test_whiskers_that_reach_zero_stay_in_their_panel_and_hold_their_marks(case: str) -> None:
+    """A logarithmic axis has no place for 0: the whisker begins at the lower end of the panel."""
+    name, (summary, *given), named, _ = CASES[case]
+    summary = summary.assign(low=0.0)
+    top = summary["generator"].eq("DP-B")
+    summary.loc[top, ["value", "high"]] *= 1e3
+    figure = getattr(static, name)(summary, *given, **named)
+    low, high = figure.axes[0].get_ylim()
+    whiskers = [
+        (line.get_xydata()[:, 1], [s[:, 1] for s in segments.get_segments()])
+        for axes in figure.axes
+        for container in axes.containers
+        if isinstance(container, ErrorbarContainer)
+        for line, _, (segments,) in [container.lines]
+    ]
+    assert low > 0 and whiskers
+    for values, spans in whiskers:
+        for value, (start, end) in zip(values, spans, strict=True):
+            assert low * 0.999 <= start <= value <= end <= high * 1.001
+    chart = getattr(interactive, name)(summary, *given, **named).to_dict()
+    told = [row["low"] for rows in chart["datasets"].values() for row in rows if "low" in row]
+    assert told and set(told) == {0.0}  # what tooltips show is what was measured
+    for panel, drawn in zip(panels_in(chart), of_altair(chart), strict=True):
+        (domain,) = {tuple(each["encoding"]["y"]["scale"]["domain"]) for each in panel["layer"]}
+        assert domain == pytest.approx((low, high))
+        for _, start, end in drawn.spans:
+            marks = [float(mark) for mark in drawn.marks["y"]]
+            assert low * 0.999 <= float(start) and float(end) <= high * 1.001
+            assert any(float(start) <= mark <= float(end) for mark in marks)
+        assert len(drawn.spans) > 1

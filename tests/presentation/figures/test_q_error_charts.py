@@ -12,7 +12,7 @@ from matplotlib.container import ErrorbarContainer
 from cepbench.errors import ExperimentError
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.figures.matplotlib_panels import save_figure
-from cepbench.presentation.figures.q_errors import Axis, palette_of, ticks_of_factors
+from cepbench.presentation.figures.q_errors import Axis, ticks_of_factors
 from tests.presentation.figures.test_figures import small_texts
 
 SUMMARY = pd.DataFrame(
@@ -80,7 +80,14 @@ def test_every_point_is_in_its_panel(tmp_path: Any) -> None:
 
 
 def test_colours_do_not_depend_on_the_order_of_rows() -> None:
-    assert palette_of(pd.Series(["b", "a"])) == palette_of(pd.Series(["a", "b", "a"]))
+    def colours(rows: pd.DataFrame) -> dict[str, Any]:
+        drawn = static.scatter_in_panels(rows, *AXES, **LOOK).axes
+        return {
+            str(its.get_label()): its.lines[0].get_color() for a in drawn for its in a.containers
+        }
+
+    assert set(colours(POINTS)) == {"one", "two"}
+    assert colours(POINTS) == colours(POINTS.iloc[::-1])
     assert ticks_of_factors(100.0)[0] == 1 and ticks_of_factors(1.0)[-1] == 2
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib
 import pandas as pd
 import pytest
+from matplotlib.container import ErrorbarContainer
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
@@ -77,8 +78,14 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
             filled = matplotlib.colors.to_hex(line.get_markerfacecolor()).upper()
             assert filled == (colour if row["significant"] else "#FFFFFF")
         assert common == [row["common"] for row in own]
-        spans = {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
-        assert {(row["low"], row["high"]) for row in own} <= spans
+        spans = {
+            (low, high)
+            for container in axes.containers
+            if isinstance(container, ErrorbarContainer) and container.has_xerr
+            for segments in container.lines[2]
+            for (low, _), (high, _) in segments.get_segments()
+        }
+        assert {(row["low"], row["high"]) for row in own} == spans
 
 
 @pytest.mark.parametrize("library", [static, interactive])

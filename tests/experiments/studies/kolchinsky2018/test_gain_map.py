@@ -150,7 +150,9 @@ def test_both_charts_show_every_pattern(rows: pd.DataFrame) -> None:
     assert titles == [f"{name} (columnar)" for name in named]
     drawn = [
         sum(
-            len(line.get_xdata()) for line in axes.lines if str(line.get_label()).endswith("window")
+            len(each.lines[0].get_xdata())
+            for each in axes.containers
+            if str(each.get_label()).endswith("window")
         )
         for axes in figure.axes
     ]
