@@ -64,8 +64,12 @@ class _Events(NamedTuple):
     symbols: np.ndarray
     weights: np.ndarray  #: by weight of the program, and event
 
-    def taken(self, which: np.ndarray) -> _Events:
-        """Some of the events, in an order."""
+    def chosen(self, which: np.ndarray) -> _Events:
+        """Some of the events."""
+        return self if which.all() else self.at(np.flatnonzero(which))
+
+    def at(self, which: np.ndarray) -> _Events:
+        """The events at some places, in their order."""
         places = _ranges((np.cumsum(self.sizes) - self.sizes)[which], self.sizes[which])
         return _Events(
             self.parts[which],
@@ -96,6 +100,7 @@ class SharedRun(Stateful):
         self._scope = scope
         self._first = next(iter(queries.values()))
         self._attributes = self._first.query.sequence.pattern.equivalences
+        self._window = max(query.query.window for query in queries.values())
         self.reader = NumericReader()
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
@@ -217,7 +222,7 @@ class SharedRun(Stateful):
             values.append(self._advance(number, its, own, events, asked, batch))
         found = []
         for sampled, demands in zip(samples, self._demands, strict=True):
-            changed, at = np.divmod(sampled, size)
+            changed, at = self._apart(sampled, size)
             totals = [values[p][k] for p, k in demands]
             if self._attributes:
                 order = np.argsort(at, kind="stable")
@@ -230,17 +235,23 @@ class SharedRun(Stateful):
         asked: list[np.ndarray], batch: EventStream,
     ) -> list[np.ndarray]:  # fmt: skip
         """Process events by a program, some of which (``own``) it has; returns values by demand."""
+        if not len(events):
+            return [np.zeros(0, self._programs[number].dtype)] * len(asked)
         until, held = int(batch.timestamps[-1]), self._held[number]
-        parts, rows = np.divmod(events, len(batch))
+        parts, rows = self._apart(events, len(batch))
         sizes, symbols = entries.sizes[rows], entries.symbols
         if len(events) > len(own):
             sizes[~np.isin(events, own, assume_unique=True)] = 0
         if self._attributes:
             symbols = symbols[_ranges(entries.spans[rows], sizes)]
         new = _Events(parts, batch.timestamps[rows], sizes, symbols, entries.weights[:, rows])
-        now = new.taken(np.flatnonzero(new.times == until))
-        is_same = len(held.times) > 0 and held.times[0] == until
-        self._held[number] = held.joined(now) if is_same else now
+        now = new.chosen(new.times == until)
+        stays, due = held.times == until, held
+        if self._attributes:
+            is_due = np.bincount(parts, minlength=self._number)[held.parts] > 0
+            is_due |= held.times < until - self._window
+            stays, due = stays | ~is_due, held.chosen(is_due)
+        self._held[number] = held.chosen(stays).joined(now) if stays.any() else now
         codes = np.concatenate(asked)
         order = np.argsort(codes, kind="stable")
         asks = np.repeat(np.arange(len(asked)), [len(its) for its in asked])[order]
@@ -248,15 +259,15 @@ class SharedRun(Stateful):
             asks_of = np.bincount(np.searchsorted(events, codes), minlength=len(events))
         else:
             asks_of = np.bincount(codes, minlength=len(batch))[rows]
-        asks_of = np.append(np.zeros(len(held.times), np.int64), asks_of)
-        given, spans = held.joined(new), np.array([0, len(asks_of)])
+        asks_of = np.append(np.zeros(len(due.times), np.int64), asks_of)
+        given, spans = due.joined(new), np.array([0, len(asks_of)])
         if self._attributes:
             by_part = np.argsort(given.parts, kind="stable")
-            given, asks_of = given.taken(by_part), asks_of[by_part]
+            given, asks_of = given.at(by_part), asks_of[by_part]
             spans = np.searchsorted(given.parts, np.arange(self._number + 1))
-        counted = np.bincount(held.parts, minlength=self._number)
+        counted = np.bincount(due.parts, minlength=self._number)
         symbol_spans, ask_spans = (np.append(0, np.cumsum(its)) for its in (given.sizes, asks_of))
-        out = [np.zeros(0, self._programs[number].dtype)]
+        out = []
         for part, (first, behind) in enumerate(pairwise(spans.tolist())):
             if first == behind:
                 continue
@@ -280,6 +291,12 @@ class SharedRun(Stateful):
         values = np.empty_like(found)
         values[order] = found
         return np.split(values, np.cumsum([len(its) for its in asked])[:-1])
+
+    def _apart(self, codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The partitions and rows of events that are a number each."""
+        if not self._attributes:
+            return np.zeros(len(codes), np.int64), codes
+        return np.divmod(codes, size)
 
     # -- partitions -----------------------------------------------------------------------------
 
