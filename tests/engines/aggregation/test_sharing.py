@@ -344,4 +344,6 @@ def test_partitions_that_come_and_go() -> None:
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
     assert expected["COUNT"].max() > 5
     whole = cep.aggregate(workload, stream, sharing=plan).metrics
-    assert live.metrics.peak_counters < whole.peak_counters / 2
+    assert live.metrics.updates == whole.updates
+    # Of one batch, no partition is dropped before its end.
+    assert live.metrics.peak_counters < whole.peak_counters
