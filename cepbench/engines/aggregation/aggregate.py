@@ -110,23 +110,13 @@ class _Values:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AggregateResult(_Values):
-    """The values of AGG over a stream.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    method : str
-    metrics : AggregateMetrics
-    rows : sequence of Row
-    at : bool
-        Whether the values are at given times.
-    """
+    """The values of AGG over a stream."""
 
     pattern: Pattern
     method: str
     metrics: AggregateMetrics
     rows: Rows
-    at: bool
+    at: bool  #: whether the values are at given times
 
     @property
     def _queries(self) -> Mapping[str, QueryRows]:
@@ -135,28 +125,14 @@ class AggregateResult(_Values):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorkloadResult(_Values):
-    """The values of AGG of the queries of a workload over a stream.
-
-    Attributes
-    ----------
-    workload : Workload
-    sharing : WorkloadPlan, str or None
-        What the queries shared.
-    method : str
-        Of all queries, or the methods in the order of their first queries.
-    metrics : AggregateMetrics
-        Of all queries together.
-    rows : mapping of str to QueryRows
-    at : bool
-        Whether the values are at given times.
-    """
+    """The values of AGG of the queries of a workload over a stream."""
 
     workload: Workload
-    sharing: WorkloadPlan | str | None
-    method: str
-    metrics: AggregateMetrics
+    sharing: WorkloadPlan | str | None  #: what the queries shared
+    method: str  #: of all queries, or the methods in the order of their first queries
+    metrics: AggregateMetrics  #: of all queries together
     rows: Mapping[str, QueryRows]
-    at: bool
+    at: bool  #: whether the values are at given times
 
     @property
     def _queries(self) -> Mapping[str, QueryRows]:

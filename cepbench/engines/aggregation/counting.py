@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import compress
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -77,7 +78,7 @@ class CountingRun(Stateful):
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
-        "_reader", "_known_kinds", "_parts", "_groups", "_starts", "_updates", "_peak_objects",
+        "_reader", "_known_kinds", "parts", "groups", "_starts", "_updates", "_peak_objects",
         "_peak_counters", "_peak_bytes", "_held.parts", "_held.times", "_held.flags", "_held.values",
         "_held.weights", "valuation", "_windows",
     )  # fmt: skip
@@ -101,8 +102,8 @@ class CountingRun(Stateful):
         self._windows: list[CountingWindow | GraphWindow] = []
         #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
         #: typed parts of these if there are such; and their groups.
-        self._parts: dict[Key, int] = {}
-        self._groups = np.zeros(0, np.int64)
+        self.parts: dict[Key, int] = {}
+        self.groups = np.zeros(0, np.int64)
         #: The events at the last timestamp.
         self._held = self._no_events()
         #: Times and partitions of first events whose expiry has not been seen.
@@ -127,7 +128,7 @@ class CountingRun(Stateful):
             part = batch[begin:end]
             until = int(times[end] if end < len(batch) else last)
             changes = self._changes(part, until)
-            rows.append(self.valuation.push(part, changes, self._groups))
+            rows.append(self.valuation.push(part, changes, self.groups))
             self._measure()
             self._drop(until - self._sequence.pattern.window.length)
         return Rows.joined(rows)
@@ -138,7 +139,7 @@ class CountingRun(Stateful):
         weights = [self.weights(total, batch, read.rows) for total in self.valuation.totals]
         if self._typed is not None:
             read, weights = self._typed.divided(batch, read, weights)
-        rows, parts = self._parts_of(batch, read.rows)
+        rows, parts = self.parts_of(batch, read.rows)
         items = self._sequence.layout.items
         are_sampled = (read.flags[rows] & self._sequence.last_flags) != 0
         events = _Events(rows, parts, read.times, read.flags, read.values, weights)
@@ -173,7 +174,7 @@ class CountingRun(Stateful):
 
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
         """What the kernels of each total read."""
-        rows, number = events.rows, len(self._groups)
+        rows, number = events.rows, len(self.groups)
         samples, chosen = np.full(len(rows), -1), np.flatnonzero(are_sampled)
         samples[chosen] = np.arange(len(chosen))
         spans = np.array([0, len(rows)])
@@ -228,7 +229,7 @@ class CountingRun(Stateful):
             rows = rows[order]
         return events, rows, are_sampled
 
-    def _parts_of(self, batch: EventStream, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def parts_of(self, batch: EventStream, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The events that miss no value by which partitions are made, and their partitions."""
         attributes = self._sequence.pattern.equivalences
         numbers, keys = numbered(batch, attributes, rows // self._per_event)
@@ -240,8 +241,8 @@ class CountingRun(Stateful):
             )
             places = (divmod(code, self._per_event) for code in wanted.tolist())
             keys = [(*keys[number], part) for number, part in places]
-        own = [self._parts.setdefault(key, len(self._parts)) for key in keys]
-        new = [*self._parts][len(self._groups) :]
+        own = [self.parts.setdefault(key, len(self.parts)) for key in keys]
+        new = [*self.parts][len(self.groups) :]
         if new:
             if self._typed is not None:
                 # Groups that are first seen with the same event come in the order of their keys.
@@ -272,7 +273,7 @@ class CountingRun(Stateful):
     def _add(self, groups: list[Key]) -> None:
         """Add partitions that are in these groups."""
         numbers = self.valuation.groups(groups)
-        self._groups = np.append(self._groups, numbers)
+        self.groups = np.append(self.groups, numbers)
         for window in self._windows:
             window.add(len(groups))
 
@@ -282,15 +283,18 @@ class CountingRun(Stateful):
             return
         active = self._windows[0].are_active(earliest)
         active[self._held.parts] = active[self._starts[1]] = True
-        kept = np.flatnonzero(active)
-        if len(active) <= 2 * len(kept) + _IDLE:
+        if len(active) <= 2 * active.sum() + _IDLE:
             return
         numbers = np.cumsum(active) - 1
         self._held = self._held._replace(parts=numbers[self._held.parts])
         self._starts = np.stack((self._starts[0], numbers[self._starts[1]]))
-        keys = [*self._parts]
-        self._parts = {keys[part]: number for number, part in enumerate(kept.tolist())}
-        self._groups = self._groups[kept]
+        self.keep(active)
+
+    def keep(self, active: np.ndarray) -> None:
+        """Keep some partitions, numbered anew."""
+        kept = np.flatnonzero(active)
+        self.parts = {key: number for number, key in enumerate(compress(self.parts, active))}
+        self.groups = self.groups[kept]
         self.valuation.keep(kept)
         for window in self._windows:
             window.keep(kept)
@@ -358,16 +362,16 @@ class CountingRun(Stateful):
     def value(self, time: int) -> Rows:
         """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.value`."""
         number = len(self._held.rows)
-        asked = self._no_events(len(self._groups))
+        asked = self._no_events(len(self.groups))
         asked.times[:] = time
-        are_sampled = np.arange(number + len(self._groups)) >= number
+        are_sampled = np.arange(number + len(self.groups)) >= number
         given = self._given(self._held.joined(asked), are_sampled, time)
         totals = [
-            window.copy().push(its, len(self._groups))[0]
+            window.copy().push(its, len(self.groups))[0]
             for window, its in zip(self._windows, given, strict=False)
         ]
         # There are no windows before the first event.
-        return self.valuation.at(time, totals or asked.weights, self._groups)
+        return self.valuation.at(time, totals or asked.weights, self.groups)
 
     def _measure(self) -> None:
         rows, counters = np.sum([window.peaks() for window in self._windows], axis=0).tolist()

@@ -90,11 +90,11 @@ class PrefixCountingRun(CountingRun):
         )
 
     def _add(self, groups: list[Key]) -> None:
-        first = len(self._groups)
+        first = len(self.groups)
         super()._add(groups)
         for window in self._windows:
             assert isinstance(window, CountingWindow)
-            for partition in range(first, len(self._groups)):
+            for partition in range(first, len(self.groups)):
                 window.begin(partition)
 
 

@@ -20,12 +20,7 @@ def numbered(
 ) -> tuple[np.ndarray, list[Key]]:
     """Number events, or combinations of events (an array of rows for each attribute), by their values.
 
-    Returns
-    -------
-    numbers : ndarray of int64
-        Of each event or combination; -1 if it misses a value.
-    keys : list of tuple
-        The values of each number.
+    Returns the number of each, -1 if it misses a value, and the values of each number.
     """
     by_attribute = [rows] * len(attributes) if isinstance(rows, np.ndarray) else rows
     if not attributes:

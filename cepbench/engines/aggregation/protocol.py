@@ -31,42 +31,21 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class AggregationTask:
-    """The input of a run.
+    """The input of a run; see :class:`cepbench.Aggregator`."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        With AGG.
-    emit : {"trigger", "change"}
-    scope : {"window", "trigger", "stream"}
-    evaluator : str, optional
-        For a method that lists matches: how it finds them.
-    """
-
-    pattern: Pattern
+    pattern: Pattern  #: with AGG
     emit: str
     scope: str
-    evaluator: str | None = None
+    evaluator: str | None = None  #: for a method that lists matches: how it finds them
 
 
 class Row(NamedTuple):
-    """The values of a group after an event, or at a time.
+    """The values of a group after an event, or at a time."""
 
-    Attributes
-    ----------
-    position : int
-        Of the event; -1 at a time.
-    time : int
-        In ticks of the stream.
-    key : tuple
-    values : tuple
-        An int, a float or None (missing) for each aggregate.
-    """
-
-    position: int
-    time: int
+    position: int  #: of the event; -1 at a time
+    time: int  #: in ticks of the stream
     key: Key
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  #: an int, a float or None (missing) for each aggregate
 
 
 @dataclass(frozen=True)
@@ -146,33 +125,17 @@ class AggregationRun(Protocol):
 
 @dataclass(frozen=True)
 class AggregationMethod:
-    """A method: its name, the constructor of its runs, and what it declares.
-
-    Attributes
-    ----------
-    name : str
-    open : callable
-        Task → :class:`AggregationRun`; raises :class:`~cepbench.errors.UnsupportedPatternError` for
-        a pattern that it cannot aggregate.
-    lists_matches : bool
-        Whether it takes an evaluator.
-    expires : bool
-        Whether events may leave the window while it runs.
-    concepts : bool
-        Whether it takes patterns whose items bind events of types below theirs, and groups by types.
-    source : str
-        Its source in the literature.
-    implementation : type, optional
-        The class that a user registered.
-    """
+    """A method: its name, the constructor of its runs, and what it declares."""
 
     name: str
+    #: Raises :class:`~cepbench.errors.UnsupportedPatternError` for a pattern that it cannot aggregate.
     open: Callable[[AggregationTask], AggregationRun]
-    lists_matches: bool = False
-    expires: bool = True
+    lists_matches: bool = False  #: whether it takes an evaluator
+    expires: bool = True  #: whether events may leave the window while it runs
+    #: Whether it takes patterns whose items bind events of types below theirs, and groups by types.
     concepts: bool = True
-    source: str = ""
-    implementation: type[Any] | None = None
+    source: str = ""  #: in the literature
+    implementation: type[Any] | None = None  #: the class that a user registered
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import compress, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.kernels.shared_counts import tables
-from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.semirings import Total, narrowed
@@ -29,9 +29,6 @@ from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Partitions without events that are not dropped yet.
-_IDLE = 16
-
 
 class SharedQuery(CountingRun):
     """Makes rows of values of one query from totals that are counted for several."""
@@ -41,92 +38,58 @@ class SharedQuery(CountingRun):
         assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Those whose values all events of a match share."""
-        return self._sequence.pattern.equivalences
-
-    def totals(self, batch: EventStream) -> list[tuple[Total, bool]]:
-        """What is counted, and whether in floats."""
+    def kinds(self, batch: EventStream) -> list[bool]:
+        """Whether each total is counted in floats."""
         self._check_kinds(batch)
-        return [*zip(self.valuation.totals, self._kinds, strict=True)]
+        return self._kinds
 
-    def partitions_of(self, batch: EventStream, rows: np.ndarray) -> dict[Key, np.ndarray]:
-        """The events of each partition, without those that miss a value."""
-        numbers, keys = numbered(batch, self.attributes, rows)
-        return (
-            {key: rows[numbers == number] for number, key in enumerate(keys)} if len(rows) else {}
+    def add(self, keys: Sequence[Key], attributes: Sequence[str]) -> None:
+        """Add the partitions, given by the values of attributes, that the query does not have yet."""
+        named = (dict(zip(attributes, key, strict=True)) for key in keys[len(self.groups) :])
+        by = [str(each.attribute) for each in self._task.pattern.group_by]
+        self._add([tuple(of[name] for name in by) for of in named])
+
+    def _begin(self, floats: list[bool]) -> None:
+        # The counters are those of all queries.
+        self._floats = floats
+        self.valuation.begin(floats)
+
+
+class _Events(NamedTuple):
+    """Some events of partitions, as a program has them."""
+
+    parts: np.ndarray
+    times: np.ndarray
+    sizes: np.ndarray  #: how many symbols each is
+    symbols: np.ndarray
+    weights: np.ndarray  #: by weight of the program, and event
+
+    def chosen(self, which: np.ndarray) -> _Events:
+        """Some of the events."""
+        return self if which.all() else self.at(np.flatnonzero(which))
+
+    def at(self, which: np.ndarray) -> _Events:
+        """The events at some places, in their order."""
+        places = _ranges((np.cumsum(self.sizes) - self.sizes)[which], self.sizes[which])
+        return _Events(
+            self.parts[which],
+            self.times[which],
+            self.sizes[which],
+            self.symbols[places],
+            self.weights[:, which],
         )
 
-    def part(self, key: Key, attributes: Sequence[str]) -> int:
-        """The number of a partition, given by the values of attributes."""
-        number = self._parts.get(key)
-        if number is None:
-            of = dict(zip(attributes, key, strict=True))
-            group = tuple(of[str(each.attribute)] for each in self._task.pattern.group_by)
-            number = self._parts[key] = len(self._parts)
-            self._groups = np.append(self._groups, self.valuation.groups([group]))
-        return number
-
-    def rows(self, batch: EventStream, given: Sequence[Changes]) -> Rows:
-        """The rows to report, from the totals of partitions after some events."""
-        its = _joined([self._nothing, *given])
-        if len(given) > 1:
-            order = np.lexsort((its.parts, its.rows))
-            totals = [column[order] for column in its.totals]
-            its = Changes(its.rows[order], its.parts[order], totals)
-        return self.valuation.push(batch, its, self._groups)
-
-    def rows_at(self, time: int, given: Sequence[Changes]) -> Rows:
-        """The value of each group at a time, from the totals of partitions."""
-        its = _joined([self._nothing, *given])
-        return self.valuation.at(time, its.totals, self._groups[its.parts])
-
-    @property
-    def _nothing(self) -> Changes:
-        none = np.zeros(0, np.int64)
-        kinds = zip(self.valuation.totals, self._kinds, strict=True)
-        return Changes(
-            none, none, [np.zeros(0, its.dtype(is_float=is_float)) for its, is_float in kinds]
-        )
-
-    def drop(self, keys: Collection[Key]) -> None:
-        """Drop the numbers of all partitions but some, once they are many."""
-        if len(self._parts) > 2 * len(keys) + _IDLE:
-            kept = [part for key, part in self._parts.items() if key in keys]
-            self.valuation.keep(np.array(kept, np.int64))
-            self._groups = self._groups[np.array(kept, np.int64)]
-            names = [key for key in self._parts if key in keys]
-            self._parts = {key: number for number, key in enumerate(names)}
-
-
-def _joined(given: Sequence[Changes]) -> Changes:
-    """The totals of several partitions, one after the other."""
-    rows, parts, totals = zip(*given, strict=True)
-    columns = map(np.concatenate, zip(*totals, strict=True))
-    return Changes(np.concatenate(rows), np.concatenate(parts), [*map(narrowed, columns)])
-
-
-@dataclass(eq=False)
-class _Partition(Stateful):
-    """The events that share all values of ``[attribute]``."""
-
-    SAVED = ("starts", "held", "counters")
-
-    #: Of each program.
-    counters: list[SharedCounters]
-    #: By query: times of first events whose expiry has not been seen.
-    starts: list[np.ndarray]
-    #: By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
-    held: list[tuple[np.ndarray, ...]]
+    def joined(self, other: _Events) -> _Events:
+        """These events, and then others."""
+        return _Events(*(np.concatenate(its, axis=-1) for its in zip(self, other, strict=True)))
 
 
 class SharedRun(Stateful):
-    """Several queries over the same partitions."""
+    """Several queries over the same partitions, which have the numbers that the first query gives them."""
 
     SAVED = (
-        "reader", "_queries", "_known_kinds", "_updates", "_peak_rows", "_peak_counters",
-        "_peak_bytes", "_keys", "_partitions",
+        "reader", "_known_kinds", "_queries", "_number", "_counters", "_starts", "_held", "_updates",
+        "_peak_rows", "_peak_counters", "_peak_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -136,53 +99,61 @@ class SharedRun(Stateful):
         self._shares_prefixes = shares_prefixes
         self._scope = scope
         self._first = next(iter(queries.values()))
+        self._attributes = self._first.query.sequence.pattern.equivalences
+        self._window = max(query.query.window for query in queries.values())
         self.reader = NumericReader()
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
         self._demands: list[list[tuple[int, int]]] = []
-        self._kinds: list[list[bool]] = []
         self._totals: dict[tuple[str, str], tuple[SharedQuery, Total]] = {}
-        self._partitions: dict[Key, _Partition] = {}
-        #: Updates of partitions that were dropped; most rows, counters and bytes.
+        #: By query: times and partitions of first events whose expiry has not been seen.
+        self._starts = [np.zeros((2, 0), np.int64) for _ in queries]
+        #: By program: the events at the last timestamp, and the counters of each partition.
+        self._held: list[_Events] = []
+        self._counters: list[list[SharedCounters]] = []
         self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
 
     def push(self, batch: EventStream) -> dict[str, Rows]:
         """Process the next events; returns the rows of each query."""
-        listed = [query.totals(batch) for query in self._queries.values()]
+        kinds = [query.kinds(batch) for query in self._queries.values()]
         if not self._programs:
-            self._compile([[is_float for _, is_float in its] for its in listed])
-        given = self._changes(batch)
+            self._known_kinds = kinds
+        changes = self._changes(batch)
         found = {
-            name: query.rows(batch, its)
-            for (name, query), its in zip(self._queries.items(), given, strict=True)
+            name: query.valuation.push(batch, its, query.groups)
+            for (name, query), its in zip(self._queries.items(), changes, strict=True)
         }
-        for query in self._queries.values():
-            query.drop(self._partitions)
+        self._measure()
+        self._drop()
         return found
 
     def value(self, time: int) -> dict[str, Rows]:
         """The values of each query at a time."""
-        found: list[list[Changes]] = [[] for _ in self._queries]
-        row = np.zeros(1, np.int64)
-        for key, partition in self._partitions.items() if self._scope == "window" else ():
-            values = [counters.values_at(time) for counters in partition.counters]
-            for place, query in enumerate(self._queries.values()):
-                part = query.part(key, self._first.attributes)
-                totals = [values[p][k : k + 1] for p, k in self._demands[place]]
-                found[place].append(Changes(row, np.array([part]), totals))
+        totals = [[np.zeros(0, np.int64)] * len(q.valuation.totals) for q in self._queries.values()]
+        if self._scope == "window" and self._number:
+            # By program, demand and partition.
+            values = [
+                np.stack([its.values_at(time) for its in listed], axis=1)
+                for listed in self._counters
+            ]
+            totals = [[narrowed(values[p][k]) for p, k in demands] for demands in self._demands]
         return {
-            name: query.rows_at(time, its)
-            for (name, query), its in zip(self._queries.items(), found, strict=True)
+            name: query.valuation.at(time, its, query.groups)
+            for (name, query), its in zip(self._queries.items(), totals, strict=True)
         }
 
     # -- events ---------------------------------------------------------------------------------
 
-    def _compile(self, kinds: list[list[bool]]) -> None:
+    @property
+    def _known_kinds(self) -> list[list[bool]]:
+        return [query._kinds for query in self._queries.values()] if self._programs else []
+
+    @_known_kinds.setter
+    def _known_kinds(self, kinds: list[list[bool]]) -> None:
         """Make the programs, one for each semiring and kind of numbers."""
-        self._kinds = kinds
-        demands: dict[object, list[tuple[CountedQuery, Total]]] = {}
-        placed: list[list[tuple[object, int]]] = []
-        for query, its in zip(self._queries.values(), kinds, strict=True):
+        demands: dict[tuple[bool, type], list[tuple[CountedQuery, Total]]] = {}
+        placed: list[list[tuple[tuple[bool, type], int]]] = []
+        for query, its in zip(self._queries.values(), kinds, strict=False):
             placed.append([])
             for total, is_float in zip(query.valuation.totals, its, strict=True):
                 semiring = total.is_maximum, total.dtype(is_float=is_float)
@@ -191,167 +162,187 @@ class SharedRun(Stateful):
                 listed.append((query.query, total))
                 if total.attribute is not None:
                     self._totals.setdefault((total.kind, total.attribute), (query, total))
-        order = {semiring: place for place, semiring in enumerate(demands)}
-        self._demands = [[(order[semiring], k) for semiring, k in its] for its in placed]
-        self._programs = [
-            SharedProgram(
-                listed, shares_prefixes=self._shares_prefixes, scope=self._scope,
-                is_float=semiring[1] is np.float64,  # type: ignore[index]
-            )
-            for semiring, listed in demands.items()
-        ]  # fmt: skip
+        order = [*demands]
+        self._demands = [[(order.index(semiring), k) for semiring, k in its] for its in placed]
+        none = np.zeros(0, np.int64)
+        for (_, dtype), given in demands.items():
+            program = SharedProgram(
+                given, shares_prefixes=self._shares_prefixes, scope=self._scope,
+                is_float=dtype is np.float64,
+            )  # fmt: skip
+            self._programs.append(program)
+            weights = np.zeros((len(program.weights), 0), program.dtype)
+            self._held.append(_Events(none, none, none, none, weights))
+            self._counters.append([])
 
-    def _changes(self, batch: EventStream) -> list[list[Changes]]:
+    def _changes(self, batch: EventStream) -> list[Changes]:
         """By query: the totals of partitions after events of the batch."""
+        size, times, until = len(batch), batch.timestamps, int(batch.timestamps[-1])
         entries = [_Entries(self, program, batch) for program in self._programs]
-        # Of each query, the events that begin matches, and those that may complete one.
-        ends = [entries[its[0][0]].ends(its[0][1], len(batch)) for its in self._demands]
-        found: list[list[Changes]] = [[] for _ in self._queries]
-        attributes, until = self._first.attributes, int(batch.timestamps[-1])
-        one = entries[0].rows
-        own = {(): one if len(entries) == 1 else _union([e.rows for e in entries], len(batch))}
-        if attributes:
-            own = self._first.partitions_of(batch, own[()])
-            for key, partition in self._partitions.items():
-                if self._expires(partition, until):
-                    own.setdefault(key, np.zeros(0, np.int64))
-        for key, rows in own.items():
-            partition = self._partition(key)
-            samples = [
-                self._samples(partition, place, rows, batch, *its) for place, its in enumerate(ends)
+        rows = entries[0].rows
+        if len(entries) > 1:
+            rows = _union([its.rows for its in entries], size)
+        rows, parts = self._first.parts_of(batch, rows)
+        self._number = len(self._first.groups)
+        # An event of a partition is one number, in the order of partitions, then of positions.
+        codes, samples = parts * size + rows, []
+        if self._attributes:
+            codes = np.sort(codes)
+            parts, rows = np.divmod(codes, size)
+        follow = any(query.valuation.follows_expiry for query in self._queries.values())
+        for place, (query, demands) in enumerate(
+            zip(self._queries.values(), self._demands, strict=True)
+        ):
+            program, demand = demands[0]
+            begins, completes = entries[program].ends(demand, size)
+            sampled = codes[completes[rows]]
+            if query.valuation.follows_expiry or self._attributes:
+                begun, window = begins[rows], query.query.window
+                new = times[rows[begun]], parts[begun]
+                starts = np.concatenate((self._starts[place], new), axis=1)
+                are_expired = starts[0] < until - window
+                self._starts[place] = starts[:, ~are_expired]
+                if query.valuation.follows_expiry:
+                    expired, its = starts[:, are_expired]
+                    ends = np.searchsorted(times, expired + window, side="right")
+                    sampled = np.union1d(sampled, its * size + ends)
+            samples.append(sampled)
+        values = []
+        for number, its in enumerate(entries):
+            asked = [
+                samples[place]
+                for place, demands in enumerate(self._demands)
+                for program, _ in demands
+                if program == number
             ]
-            values = []
-            for number, its in enumerate(entries):
-                asked = [
-                    samples[place]
-                    for place, demands in enumerate(self._demands)
-                    for program, _ in demands
-                    if program == number
-                ]
-                values.append(self._advance(partition, number, its, rows, asked, batch))
-            for place, query in enumerate(self._queries.values()):
-                totals = [values[p][k] for p, k in self._demands[place]]
-                parts = np.full(len(samples[place]), query.part(key, attributes))
-                found[place].append(Changes(samples[place], parts, totals))
-        self._measure()
-        for key in [*own] if attributes else ():
-            partition = self._partitions[key]
-            if not any(map(len, partition.starts)) and not any(len(h[0]) for h in partition.held):
-                self._drop(key)
+            own = codes
+            if len(entries) > 1:
+                own = codes[its.sizes[rows] > 0]
+            events = _union([own, *asked], self._number * size) if follow else own
+            values.append(self._advance(number, its, own, events, asked, batch))
+        found = []
+        for sampled, demands in zip(samples, self._demands, strict=True):
+            changed, at = self._apart(sampled, size)
+            totals = [values[p][k] for p, k in demands]
+            if self._attributes:
+                order = np.argsort(at, kind="stable")
+                changed, at, totals = changed[order], at[order], [its[order] for its in totals]
+            found.append(Changes(at, changed, [narrowed(its) for its in totals]))
         return found
 
-    def _samples(
-        self, partition: _Partition, place: int, rows: np.ndarray, batch: EventStream,
-        begins: np.ndarray, completes: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        """The events of a partition after which a query's totals may have changed."""
-        query = [*self._queries.values()][place]
-        sampled = rows[completes[rows]]
-        if not query.valuation.follows_expiry and not query.attributes:
-            return sampled
-        times, until, window = batch.timestamps, int(batch.timestamps[-1]), query.query.window
-        starts = np.unique(np.append(partition.starts[place], times[rows[begins[rows]]]))
-        expired = starts < until - window
-        partition.starts[place] = starts[~expired]
-        if query.valuation.follows_expiry:
-            ends = np.searchsorted(times, starts[expired] + window, side="right")
-            sampled = np.union1d(sampled, ends)
-        return sampled
-
-    def _expires(self, partition: _Partition, until: int) -> bool:
-        windows = [query.query.window for query in self._queries.values()]
-        return any(
-            len(starts) and starts[0] + window < until
-            for starts, window in zip(partition.starts, windows, strict=True)
-        )
-
     def _advance(
-        self, partition: _Partition, number: int, entries: _Entries, own: np.ndarray,
+        self, number: int, entries: _Entries, own: np.ndarray, events: np.ndarray,
         asked: list[np.ndarray], batch: EventStream,
     ) -> list[np.ndarray]:  # fmt: skip
-        """Process the events of a partition by a program; returns values by demand."""
-        until = int(batch.timestamps[-1])
-        # Another program may have further events of the partition, and this one some of others.
-        if np.array_equal(own, entries.rows) and not any(
-            query.valuation.follows_expiry for query in self._queries.values()
-        ):
-            # All asked for are among them.
-            rows, sizes, symbols = own, np.diff(entries.spans)[own], entries.symbols
+        """Process events by a program, some of which (``own``) it has; returns values by demand."""
+        if not len(events):
+            return [np.zeros(0, self._programs[number].dtype)] * len(asked)
+        until, held = int(batch.timestamps[-1]), self._held[number]
+        parts, rows = self._apart(events, len(batch))
+        sizes, symbols = entries.sizes[rows], entries.symbols
+        if len(events) > len(own):
+            sizes[~np.isin(events, own, assume_unique=True)] = 0
+        if self._attributes:
+            symbols = symbols[_ranges(entries.spans[rows], sizes)]
+        new = _Events(parts, batch.timestamps[rows], sizes, symbols, entries.weights[:, rows])
+        now = new.chosen(new.times == until)
+        stays, due = held.times == until, held
+        if self._attributes:
+            is_due = np.bincount(parts, minlength=self._number)[held.parts] > 0
+            is_due |= held.times < until - self._window
+            stays, due = stays | ~is_due, held.chosen(is_due)
+        self._held[number] = held.chosen(stays).joined(now) if stays.any() else now
+        codes = np.concatenate(asked)
+        order = np.argsort(codes, kind="stable")
+        asks = np.repeat(np.arange(len(asked)), [len(its) for its in asked])[order]
+        if self._attributes:
+            asks_of = np.bincount(np.searchsorted(events, codes), minlength=len(events))
         else:
-            rows = _union([own, *asked], len(batch))
-            sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
-            symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
-        times, weights = batch.timestamps[rows], entries.weights[:, rows]
-        held_times, held_sizes, held_symbols, held_weights = partition.held[number]
-        counted = len(held_times)
-        now = times == until
-        behind = len(symbols) - int(sizes[now].sum())
-        is_same = counted > 0 and held_times[0] == until
-        kept = slice(None if is_same else counted, None)
-        partition.held[number] = (
-            np.append(held_times[kept], times[now]),
-            np.append(held_sizes[kept], sizes[now]),
-            np.append(held_symbols[: len(held_symbols) * is_same], symbols[behind:]),
-            np.concatenate((held_weights[:, kept], weights[:, now]), axis=1),
-        )
-        ask_rows = np.concatenate(asked)
-        demands = np.repeat(np.arange(len(asked)), [len(its) for its in asked])
-        order = np.argsort(ask_rows, kind="stable")
-        out = partition.counters[number].push(
-            tables.Events(
-                times=np.append(held_times, times),
-                spans=np.cumsum(np.concatenate(([0], held_sizes, sizes))),
-                symbols=np.append(held_symbols, symbols),
-                weights=np.ascontiguousarray(np.concatenate((held_weights, weights), axis=1)),
-                ask_spans=np.append(
-                    np.zeros(counted + 1, np.int64),
-                    np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
-                ),
-                asks=demands[order],
-                counted=counted,
-                until=until,
+            asks_of = np.bincount(codes, minlength=len(batch))[rows]
+        asks_of = np.append(np.zeros(len(due.times), np.int64), asks_of)
+        given, spans = due.joined(new), np.array([0, len(asks_of)])
+        if self._attributes:
+            by_part = np.argsort(given.parts, kind="stable")
+            given, asks_of = given.at(by_part), asks_of[by_part]
+            spans = np.searchsorted(given.parts, np.arange(self._number + 1))
+        counted = np.bincount(due.parts, minlength=self._number)
+        symbol_spans, ask_spans = (np.append(0, np.cumsum(its)) for its in (given.sizes, asks_of))
+        out = []
+        for part, (first, behind) in enumerate(pairwise(spans.tolist())):
+            if first == behind:
+                continue
+            counters = self._counters[number][part]
+            its = slice(first, behind + 1)
+            out.append(
+                counters.push(
+                    tables.Events(
+                        times=given.times[first:behind],
+                        spans=symbol_spans[its] - symbol_spans[first],
+                        symbols=given.symbols[symbol_spans[first] : symbol_spans[behind]],
+                        weights=np.ascontiguousarray(given.weights[:, first:behind]),
+                        ask_spans=ask_spans[its] - ask_spans[first],
+                        asks=asks[ask_spans[first] : ask_spans[behind]],
+                        counted=int(counted[part]),
+                        until=until,
+                    )
+                )
             )
-        )
-        values = np.empty_like(out)
-        values[order] = out
+        found = np.concatenate(out)
+        values = np.empty_like(found)
+        values[order] = found
         return np.split(values, np.cumsum([len(its) for its in asked])[:-1])
+
+    def _apart(self, codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The partitions and rows of events that are a number each."""
+        if not self._attributes:
+            return np.zeros(len(codes), np.int64), codes
+        return np.divmod(codes, size)
 
     # -- partitions -----------------------------------------------------------------------------
 
-    def _partition(self, key: Key) -> _Partition:
-        partition = self._partitions.get(key)
-        if partition is None:
-            none = np.zeros(0, np.int64)
-            partition = _Partition(
-                [SharedCounters(program) for program in self._programs],
-                [none for _ in self._queries],
-                [
-                    (none, none, none, np.zeros((len(p.weights), 0), p.dtype))
-                    for p in self._programs
-                ],
-            )
-            self._partitions[key] = partition
-        return partition
+    @property
+    def _number(self) -> int:
+        """How many partitions there are."""
+        return len(self._counters[0]) if self._counters else 0
 
-    def _drop(self, key: Key) -> None:
-        partition = self._partitions.pop(key)
-        self._updates += sum(int(c.progress[tables.UPDATES]) for c in partition.counters)
+    @_number.setter
+    def _number(self, number: int) -> None:
+        for query in self._queries.values():
+            query.add([*self._first.parts], self._attributes)
+        for program, its in zip(self._programs, self._counters, strict=True):
+            its += [SharedCounters(program) for _ in range(number - len(its))]
+
+    def _drop(self) -> None:
+        """Drop the partitions without active first events."""
+        if not self._attributes:
+            return
+        active = np.zeros(self._number, bool)
+        for parts in [*(its.parts for its in self._held), *(its[1] for its in self._starts)]:
+            active[parts] = True
+        if active.all():
+            return
+        before, numbers = self._sum(tables.UPDATES), np.cumsum(active) - 1
+        self._held = [its._replace(parts=numbers[its.parts]) for its in self._held]
+        self._starts = [np.stack((times, numbers[parts])) for times, parts in self._starts]
+        self._counters = [[*compress(its, active)] for its in self._counters]
+        self._updates += before - self._sum(tables.UPDATES)
+        for query in self._queries.values():
+            query.keep(active)
 
     def _measure(self) -> None:
-        listed = [c for partition in self._partitions.values() for c in partition.counters]
-        for name, column in (
-            ("_peak_rows", tables.PEAK_ROWS),
-            ("_peak_counters", tables.PEAK_COUNTERS),
-        ):
-            peak = sum(int(counters.progress[column]) for counters in listed)
-            setattr(self, name, max(getattr(self, name), peak))
-        self._peak_bytes = max(self._peak_bytes, sum(counters.bytes for counters in listed))
+        self._peak_rows = max(self._peak_rows, self._sum(tables.PEAK_ROWS))
+        self._peak_counters = max(self._peak_counters, self._sum(tables.PEAK_COUNTERS))
+        size = sum(its.bytes for listed in self._counters for its in listed)
+        self._peak_bytes = max(self._peak_bytes, size)
+
+    def _sum(self, column: int) -> int:
+        """Of what the counters of all partitions say of their progress."""
+        return sum(int(its.progress[column]) for listed in self._counters for its in listed)
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
-        listed = [c for partition in self._partitions.values() for c in partition.counters]
         return AggregateMetrics(
-            updates=self._updates + sum(int(c.progress[tables.UPDATES]) for c in listed),
+            updates=self._updates + self._sum(tables.UPDATES),
             peak_counters=self._peak_counters,
             peak_objects=self._peak_rows,
             peak_bytes=self._peak_bytes,
@@ -364,26 +355,6 @@ class SharedRun(Stateful):
             query, total = self._totals[weight]
             found[place] = query.weights(total, batch, rows)
         return found
-
-    # -- snapshots ------------------------------------------------------------------------------
-
-    @property
-    def _known_kinds(self) -> list[list[bool]]:
-        return self._kinds
-
-    @_known_kinds.setter
-    def _known_kinds(self, kinds: list[list[bool]]) -> None:
-        if kinds:
-            self._compile(kinds)
-
-    @property
-    def _keys(self) -> list[Key]:
-        return [*self._partitions]
-
-    @_keys.setter
-    def _keys(self, keys: list[Key]) -> None:
-        for key in keys:
-            self._partition(key)
 
 
 class _Entries:
@@ -398,11 +369,11 @@ class _Entries:
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
         self.program, self.by_symbol = program, listed
-        sizes = np.bincount(rows, minlength=len(batch))
-        #: Of symbols, by event of the batch.
-        self.spans = np.append(0, np.cumsum(sizes))
+        #: By event of the batch: how many symbols it is, and behind how many.
+        self.sizes = np.bincount(rows, minlength=len(batch))
+        self.spans = np.cumsum(self.sizes) - self.sizes
         #: The events that concern the program.
-        self.rows = np.flatnonzero(sizes)
+        self.rows = np.flatnonzero(self.sizes)
         if len(self.rows) == len(rows):
             # Each event is one symbol: without sorting.
             of_events = np.zeros(len(batch), np.int64)

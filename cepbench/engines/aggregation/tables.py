@@ -28,19 +28,11 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class QueryRows(NamedTuple):
-    """The rows of a query.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    rows : Rows
-    places : ndarray of int64
-        By which rows are ordered, those of one place by query.
-    """
+    """The rows of a query."""
 
     pattern: Pattern
     rows: Rows
-    places: np.ndarray
+    places: np.ndarray  #: by which rows are ordered, those of one place by query
 
 
 class _Known(NamedTuple):
@@ -123,21 +115,9 @@ def _is_float(aggregate: MatchAggregate, stream: EventStream) -> bool:
 
 
 def frame_of(queries: Mapping[str, QueryRows], *, at: bool) -> pd.DataFrame:
-    """One row per value, in the order of places.
+    """One row per value, in the order of places, as ``AggregateResult.values``.
 
-    Parameters
-    ----------
-    queries : mapping of str to QueryRows
-    at : bool
-        Whether the values are at given times.
-
-    Returns
-    -------
-    DataFrame
-        ``query`` (of a workload), ``position`` (without ``at``), ``time``, the keys of GROUP BY, the
-        aggregates. COUNT is int64; other integers, and those of which some queries have no column, are
-        Int64 with NA where missing; beyond 64 bits they are Python ints. Floats are float64 with NaN
-        where missing.
+    There is no position for values at given times (``at``).
     """
     table: dict[str, Any] = {}
     for name, column in _columns(queries, at=at).items():

@@ -327,3 +327,23 @@ def test_as_many_events_of_a_partition_as_of_a_program_are_not_the_same() -> Non
     )
     pd.testing.assert_frame_equal(shared, alone)
     assert alone["SUM(a.x)"].iloc[-1] == 1.0
+
+
+def test_partitions_that_come_and_go() -> None:
+    """Partitions without active events are dropped, and the others numbered anew, whoever is held."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"type": rng.choice([*"ABC"], 120), "time": np.arange(120) // 2})
+    frame["x"], frame["k"] = rng.random(120), np.arange(120) // 20 + rng.integers(0, 3, 120)
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    query = "PATTERN SEQ({} a, B b, C c) WHERE [k] AGG COUNT, SUM(b.x) WITHIN 8 units"
+    workload = cep.Workload({"Q1": query.format("A"), "Q2": query.format("C")})
+    plan = cep.WorkloadPlan(workload, {"Q1": (1,), "Q2": (1,)})
+    live = cep.Aggregator(workload, sharing=plan)
+    found = pd.concat([live.push(batch) for batch in stream.batches(1)], ignore_index=True)
+    expected = cep.aggregate(workload, stream, "a-seq").values
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert expected["COUNT"].max() > 5
+    whole = cep.aggregate(workload, stream, sharing=plan).metrics
+    assert live.metrics.updates == whole.updates
+    # Of one batch, no partition is dropped before its end.
+    assert live.metrics.peak_counters < whole.peak_counters

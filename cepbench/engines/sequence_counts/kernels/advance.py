@@ -12,21 +12,8 @@ Source: A-Seq [qi2014]_, section 3, and the two ways to count of
 
 from __future__ import annotations
 
-from cepbench.engines.sequence_counts.kernels import starts, window_product
+from cepbench.engines.sequence_counts.kernels import starts, tables, window_product
 from cepbench.engines.sequence_counts.kernels.numbers import assign, copy_total, is_too_large
-from cepbench.engines.sequence_counts.kernels.tables import (
-    AT,
-    COUNTED,
-    FIRST,
-    HIGH,
-    IS_LARGE,
-    IS_WEIGHTED,
-    ITEM,
-    LOW,
-    PARTITION,
-    PREVENTED,
-    SOURCE,
-)
 from cepbench.kernels.jit import njit, njit_in_place
 
 
@@ -35,21 +22,13 @@ def count_matches(plan, state, events):
     """Process a batch of events, from where ``state.progress`` says.
 
     Of the events at ``events.until`` only the matches that they complete are counted. They have to be
-    given again, flagged as counted, before all later ones.
-
-    Parameters
-    ----------
-    plan, state, events : Sequence, State, Events
-
-    Returns
-    -------
-    bool
-        Whether all events have been processed; else numbers need more digits.
+    given again, flagged as counted, before all later ones. Returns whether all events have been
+    processed; else numbers need more digits.
     """
     progress, spans, rows = state.progress, events.spans, events.rows
     times, flags, last_item = events.times, events.flags, len(plan.begins) - 1
-    partition, first = progress[PARTITION], progress[FIRST]
-    item, at = progress[ITEM], progress[AT]
+    partition, first = progress[tables.PARTITION], progress[tables.FIRST]
+    item, at = progress[tables.ITEM], progress[tables.AT]
     while partition < len(spans) - 1:
         while first < spans[partition + 1]:
             now, behind, present = times[rows[first]], first, 0
@@ -57,8 +36,8 @@ def count_matches(plan, state, events):
                 present |= flags[rows[behind]]
                 behind += 1
             if item == last_item and at == first:
-                progress[IS_LARGE] |= _expire(plan, state, partition, now - plan.window)
-                if progress[IS_LARGE]:
+                progress[tables.IS_LARGE] |= _expire(plan, state, partition, now - plan.window)
+                if progress[tables.IS_LARGE]:
                     return _interrupted(progress, partition, first, item, at)
             lowest = 0 if now < events.until else last_item
             while item >= lowest:
@@ -71,13 +50,13 @@ def count_matches(plan, state, events):
                         weight = plan.one
                         if item == plan.weighted:
                             weight = events.weights[row]
-                            progress[IS_LARGE] |= _is_too_large(
+                            progress[tables.IS_LARGE] |= _is_too_large(
                                 plan, state, partition, item, weight
                             )
-                        if progress[IS_LARGE]:
+                        if progress[tables.IS_LARGE]:
                             return _interrupted(progress, partition, first, item, at)
-                        if item < last_item or flags[row] & COUNTED == 0:
-                            progress[IS_LARGE] |= _select(
+                        if item < last_item or flags[row] & tables.COUNTED == 0:
+                            progress[tables.IS_LARGE] |= _select(
                                 plan, state, events, partition, item, row, weight
                             )
                         if is_sampled:
@@ -89,7 +68,7 @@ def count_matches(plan, state, events):
                 if not plan.by_start:
                     window_product.remember(plan, state, events, partition, first, behind)
                 if present & plan.prevents[0]:
-                    state.spans[partition, PREVENTED] = now
+                    state.spans[partition, tables.PREVENTED] = now
                     _prevent(plan, state, partition, 0)
             first = at = behind
             item = last_item
@@ -99,23 +78,17 @@ def count_matches(plan, state, events):
 
 @njit
 def drop_expired(state, earliest):
-    """Drop the rows before ``earliest`` of all partitions.
-
-    Parameters
-    ----------
-    state : State
-    earliest : int
-    """
+    """Drop the rows before ``earliest`` of all partitions."""
     for partition in range(len(state.spans)):
         span = state.spans[partition]
-        while span[LOW] < span[HIGH] and state.times[span[LOW]] < earliest:
-            span[LOW] += 1
+        while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
+            span[tables.LOW] += 1
 
 
 @njit_in_place
 def _interrupted(progress, partition, first, item, at):
-    progress[PARTITION], progress[FIRST] = partition, first
-    progress[ITEM], progress[AT] = item, at
+    progress[tables.PARTITION], progress[tables.FIRST] = partition, first
+    progress[tables.ITEM], progress[tables.AT] = item, at
     return False
 
 
@@ -139,17 +112,19 @@ def _is_too_large(plan, state, partition, item, weight):
     """Whether what an item continues needs more digits before it is multiplied by a weight."""
     columns = state.cells.shape[0]
     for step in range(plan.step_spans[2 * item], plan.step_spans[2 * item + 2]):
-        if plan.steps[step, IS_WEIGHTED]:
+        if plan.steps[step, tables.IS_WEIGHTED]:
             if plan.by_start:
                 cells, first, last = (
                     state.cells,
-                    state.spans[partition, LOW],
-                    state.spans[partition, HIGH],
+                    state.spans[partition, tables.LOW],
+                    state.spans[partition, tables.HIGH],
                 )
             else:
                 cells, first = state.back, partition * columns
                 last = first + columns
-            if is_too_large(cells, plan.steps[step, SOURCE], first, last, weight, plan.is_maximum):
+            if is_too_large(
+                cells, plan.steps[step, tables.SOURCE], first, last, weight, plan.is_maximum
+            ):
                 return True
     return False
 

@@ -18,13 +18,10 @@ def merge(tree, bases, nodes, values, out, adds, is_maximum):
         At first all zeros of the semiring.
     bases, nodes : int64 array, shape (n,)
         The tree, and the leaf of it, of each value.
-    values : array, shape (n,)
     out : array, shape (n,)
         The totals after each value.
     adds : bool
         Whether a value is added to that of the leaf, instead of replacing it.
-    is_maximum : bool
-        Whether the semiring is that of maxima.
     """
     for k in range(len(values)):
         base, node, value = bases[k], nodes[k], values[k]

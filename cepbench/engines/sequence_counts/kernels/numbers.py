@@ -6,7 +6,10 @@ has the sign. Kernels are compiled for either, and for floats, and the choice be
 nothing at run time. A number that becomes *large* can be added to others once more, but needs more
 digits before that; :func:`widened` gives them.
 
-In the semiring of maxima both sum and product are the larger one of two integers, where
+``found`` is a table of sums, shape (2, 1, digits), or (2, 1) for floats: column 0 the whole, column 1
+a part, see :func:`add_part`. Maxima have one digit.
+
+In the semiring of maxima (``is_maximum``) both sum and product are the larger one of two integers, where
 :data:`NO_MATCH` is the zero, with which all products are zero, and :data:`NO_VALUE` the one: nothing,
 and a match without a value, are less than all values.
 """
@@ -33,11 +36,10 @@ _LARGE_DIGIT = 1 << (DIGIT_BITS - 2)
 
 @njit_in_place
 def add(cells, column, other, first, last, fits, some, weight, limit, is_maximum):
-    """Add a column of a table, times a weight, to a column.
+    """Add a column of a table, times a weight, to a column; returns whether a number is large.
 
     Parameters
     ----------
-    cells : array, shape (columns, rows) or (columns, rows, digits)
     column, other : int
         Where to add, and what; they may be equal unless there is a weight.
     first, last : int
@@ -46,16 +48,8 @@ def add(cells, column, other, first, last, fits, some, weight, limit, is_maximum
         All bits of a row, counted from ``first``, are set if it is added, and none if not.
     some : bool
         Whether to heed ``fits``; else all rows are added.
-    weight : number
     limit : int or None
         :data:`LARGE`; None for floats, which have no digits to be added.
-    is_maximum : bool
-        Whether the semiring is that of maxima.
-
-    Returns
-    -------
-    bool
-        Whether a number is large.
     """
     if cells.ndim == 2:
         if is_maximum:
@@ -146,18 +140,7 @@ def is_too_large(cells, column, first, last, weight, is_maximum):
 
 @njit_in_place
 def add_total(found, place, cells, column, first, last, fits, some, is_maximum):
-    """Add the numbers of a column to one of ``found``.
-
-    Parameters
-    ----------
-    found : array, shape (2, 1, digits), or (2, 1) for floats
-        A table of sums: column 0 the whole, column 1 a part, see :func:`add_part`. Maxima have one
-        digit.
-    place : int
-        The column of ``found``.
-    cells, column, first, last, fits, some, is_maximum
-        As for :func:`add`.
-    """
+    """Add the numbers of a column, of some rows as for :func:`add`, to column ``place`` of ``found``."""
     if found.ndim == 2:
         for row in range(first, last):
             if not some or fits[row - first] != 0:
@@ -191,16 +174,7 @@ def add_total(found, place, cells, column, first, last, fits, some, is_maximum):
 def add_products(found, place, cells, row, others, other, first, is_maximum):
     """Add the sum of the products of a row of a table with a column of another one to ``found``.
 
-    Parameters
-    ----------
-    found, place
-        As for :func:`add_total`.
-    cells : array, shape (columns, rows) or (columns, rows, digits)
-    row : int
-    others : array like ``cells``
-    other, first : int
-        Its column, and the row that is multiplied with the first column of ``cells``.
-    is_maximum : bool
+    Row ``first`` of column ``other`` is multiplied with the first column of ``cells``.
     """
     if found.ndim == 2:
         for column in range(cells.shape[0]):
@@ -303,12 +277,7 @@ def copy_total(out, sample, found):
 
 
 def widened(cells: np.ndarray) -> np.ndarray:
-    """The same numbers with more digits, so that none is large.
-
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (columns, rows) or (columns, rows, digits)
-    """
+    """The same numbers with more digits, so that none is large."""
     return (
         with_digits(cells[..., None], 6)
         if cells.ndim == 2

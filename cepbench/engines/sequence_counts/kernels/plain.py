@@ -6,20 +6,8 @@ matrix, and nothing else. So there are no steps to look up, and no entries below
 
 from __future__ import annotations
 
+from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.numbers import DIGIT_BITS, LARGE, assign, copy_total
-from cepbench.engines.sequence_counts.kernels.tables import (
-    AT,
-    COUNTED,
-    FIRST,
-    HIGH,
-    IS_LARGE,
-    ITEM,
-    LOW,
-    MIDDLE,
-    PEAK,
-    STARTED,
-    UPDATES,
-)
 from cepbench.engines.sequence_counts.kernels.window_product import count
 from cepbench.kernels.jit import njit_in_place
 
@@ -31,22 +19,13 @@ def count_plain(plan, state, events):
     """Process a batch of events of one partition, as far as integers of 64 bits go.
 
     :func:`~cepbench.engines.sequence_counts.kernels.advance.count_matches` goes on from where
-    ``state.progress`` says: at the latest at ``events.until``.
-
-    Parameters
-    ----------
-    plan, state, events : Sequence, State, Events
-        A plan for which ``CountingWindow`` finds that its items are plain, and numbers of one digit.
-
-    Returns
-    -------
-    bool
-        Whether all events have been processed.
+    ``state.progress`` says: at the latest at ``events.until``. ``CountingWindow`` finds that the items
+    of a plan are plain; numbers are of one digit. Returns whether all events have been processed.
     """
     progress, span, rows, samples = state.progress, state.spans[0], events.rows, events.samples
     times, flags, begins, back = events.times, events.flags, plan.begins, state.back
     last, columns, end = len(begins) - 1, state.cells.shape[0], len(rows)
-    low, middle, high = span[LOW], span[MIDDLE], span[HIGH]
+    low, middle, high = span[tables.LOW], span[tables.MIDDLE], span[tables.HIGH]
     first = started = selected = bits = 0
     item, at = last, 0
     while first < end and times[rows[first]] < events.until:
@@ -55,7 +34,7 @@ def count_plain(plan, state, events):
             low = _not_expired(state, middle, high, now - plan.window)
             _all_to_the_front(plan, state, low, high)
             middle = high
-            span[PEAK] = max(span[PEAK], high - low)
+            span[tables.PEAK] = max(span[tables.PEAK], high - low)
         item = _only_item(begins, flags[rows[first]])
         if item >= 0 and (behind == end or times[rows[behind]] > now):
             bits = _select(back, item, columns)
@@ -73,7 +52,7 @@ def count_plain(plan, state, events):
                 at = first
                 while at < behind and bits < LARGE:
                     flag = flags[rows[at]]
-                    if flag & begins[item] != 0 and (item < last or flag & COUNTED == 0):
+                    if flag & begins[item] != 0 and (item < last or flag & tables.COUNTED == 0):
                         bits = _select(back, item, columns)
                         selected += 1
                         started += item == 0
@@ -92,11 +71,11 @@ def count_plain(plan, state, events):
         item = last
     if first:
         low = _not_expired(state, low, high, times[rows[first - 1]] - plan.window)
-    span[LOW], span[MIDDLE], span[HIGH] = low, middle, high
-    progress[FIRST], progress[ITEM], progress[AT] = first, item, at
-    progress[IS_LARGE] = bits >= LARGE
-    progress[UPDATES] += columns * selected
-    progress[STARTED] += started
+    span[tables.LOW], span[tables.MIDDLE], span[tables.HIGH] = low, middle, high
+    progress[tables.FIRST], progress[tables.ITEM], progress[tables.AT] = first, item, at
+    progress[tables.IS_LARGE] = bits >= LARGE
+    progress[tables.UPDATES] += columns * selected
+    progress[tables.STARTED] += started
     return first == end
 
 
@@ -188,7 +167,7 @@ def _sample(plan, state, low, middle, sample):
         out[sample, 0], out[sample, 1] = lower & _LOWEST, higher & _LOWEST
         out[sample, 2] = higher >> DIGIT_BITS
         return
-    state.spans[0, LOW], state.spans[0, MIDDLE] = low, middle
+    state.spans[0, tables.LOW], state.spans[0, tables.MIDDLE] = low, middle
     count(plan, state, 0, 2 * len(plan.begins), plan.one)
     copy_total(out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)

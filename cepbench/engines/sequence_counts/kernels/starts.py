@@ -13,24 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.numbers import (
     add,
     add_part,
     add_total,
     assign,
-)
-from cepbench.engines.sequence_counts.kernels.tables import (
-    HIGH,
-    IS_ALLOWED,
-    IS_WEIGHTED,
-    LOW,
-    MIDDLE,
-    PEAK,
-    PREVENTED,
-    SOURCE,
-    STARTED,
-    TARGET,
-    UPDATES,
 )
 from cepbench.kernels.instructions import compares
 from cepbench.kernels.jit import njit_in_place
@@ -40,18 +28,18 @@ from cepbench.kernels.jit import njit_in_place
 def expire(state, partition, earliest):
     """Drop the starts before ``earliest``, and allow those that no forbidden event precedes now."""
     span = state.spans[partition]
-    while span[LOW] < span[HIGH] and state.times[span[LOW]] < earliest:
-        span[LOW] += 1
-    span[MIDDLE] = max(span[MIDDLE], span[LOW])
-    while span[MIDDLE] < span[HIGH] and state.marks[span[MIDDLE]] < earliest:
-        span[MIDDLE] += 1
+    while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
+        span[tables.LOW] += 1
+    span[tables.MIDDLE] = max(span[tables.MIDDLE], span[tables.LOW])
+    while span[tables.MIDDLE] < span[tables.HIGH] and state.marks[span[tables.MIDDLE]] < earliest:
+        span[tables.MIDDLE] += 1
 
 
 @njit_in_place
 def select(plan, state, events, partition, item, row, weight):
     """Count the histories that go on with an event; whether a number is large."""
     flags, span, large = events.flags[row], state.spans[partition], False
-    low, high = span[LOW], span[HIGH]
+    low, high = span[tables.LOW], span[tables.HIGH]
     # First as a further element of the item, then as its first event.
     for edge in range(2 * item + 1, 2 * item - 1, -1):
         if flags & (plan.takes[item] if edge & 1 == 1 else plan.begins[item]) == 0:
@@ -66,12 +54,12 @@ def select(plan, state, events, partition, item, row, weight):
             count(plan, state, partition, edge, some, weight)
         for step in range(plan.step_spans[edge], plan.step_spans[edge + 1]):
             large |= add(
-                state.cells, plan.steps[step, TARGET], plan.steps[step, SOURCE], low,
-                span[MIDDLE] if plan.steps[step, IS_ALLOWED] else high, state.fits, some,
-                weight if plan.steps[step, IS_WEIGHTED] else plan.one, plan.limit,
+                state.cells, plan.steps[step, tables.TARGET], plan.steps[step, tables.SOURCE], low,
+                span[tables.MIDDLE] if plan.steps[step, tables.IS_ALLOWED] else high, state.fits, some,
+                weight if plan.steps[step, tables.IS_WEIGHTED] else plan.one, plan.limit,
                 plan.is_maximum,
             )  # fmt: skip
-        state.progress[UPDATES] += high - low
+        state.progress[tables.UPDATES] += high - low
     return large
 
 
@@ -80,12 +68,12 @@ def count(plan, state, partition, edge, some, weight):
     """Count the histories that an edge completes."""
     span, is_maximum = state.spans[partition], plan.is_maximum
     for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
-        source, last = plan.counts[place, SOURCE], span[HIGH]
-        if plan.counts[place, IS_ALLOWED]:
-            last = span[MIDDLE]
-        is_weighted = plan.counts[place, IS_WEIGHTED]
+        source, last = plan.counts[place, tables.SOURCE], span[tables.HIGH]
+        if plan.counts[place, tables.IS_ALLOWED]:
+            last = span[tables.MIDDLE]
+        is_weighted = plan.counts[place, tables.IS_WEIGHTED]
         add_total(
-            state.found, is_weighted, state.cells, source, span[LOW], last, state.fits, some,
+            state.found, is_weighted, state.cells, source, span[tables.LOW], last, state.fits, some,
             is_maximum,
         )  # fmt: skip
         if is_weighted:
@@ -117,34 +105,34 @@ def fit(plan, state, events, edge, row, low, high):
 def _start(plan, state, events, partition, row, weight):
     """Add a row; it is a match at once if the first item is the last one."""
     span, now = state.spans[partition], events.times[row]
-    start = span[HIGH]
-    span[HIGH] = start + 1
-    span[PEAK] = max(span[PEAK], start + 1 - span[LOW])
-    state.times[start], state.marks[start] = now, span[PREVENTED]
+    start = span[tables.HIGH]
+    span[tables.HIGH] = start + 1
+    span[tables.PEAK] = max(span[tables.PEAK], start + 1 - span[tables.LOW])
+    state.times[start], state.marks[start] = now, span[tables.PREVENTED]
     for k in range(len(plan.kept)):
         state.values[k, start] = events.values[plan.kept[k], row]
-    may_end = span[MIDDLE] == start and span[PREVENTED] < now - plan.window
+    may_end = span[tables.MIDDLE] == start and span[tables.PREVENTED] < now - plan.window
     for column in range(state.cells.shape[0]):
         assign(state.cells, column, start, start + 1, plan.zero)
     for place in range(len(plan.begun)):
-        if may_end or not plan.begun[place, IS_ALLOWED]:
-            value = weight if plan.begun[place, IS_WEIGHTED] else plan.one
-            assign(state.cells, plan.begun[place, TARGET], start, start + 1, value)
+        if may_end or not plan.begun[place, tables.IS_ALLOWED]:
+            value = weight if plan.begun[place, tables.IS_WEIGHTED] else plan.one
+            assign(state.cells, plan.begun[place, tables.TARGET], start, start + 1, value)
     if may_end:
-        span[MIDDLE] = start + 1
+        span[tables.MIDDLE] = start + 1
         # A single item; it has one history, of column 0, whose sum is that over its only event.
         for place in range(plan.count_spans[0], plan.count_spans[1]):
-            if plan.counts[place, SOURCE] == 0:
+            if plan.counts[place, tables.SOURCE] == 0:
                 assign(state.found, 1, 0, 1, plan.one)
-                value = weight if plan.counts[place, IS_WEIGHTED] else plan.one
+                value = weight if plan.counts[place, tables.IS_WEIGHTED] else plan.one
                 add_part(state.found, value, plan.zero, plan.is_maximum)
-    state.progress[STARTED] += 1
+    state.progress[tables.STARTED] += 1
 
 
 @njit_in_place
 def prevent(plan, state, partition, column):
     """Drop the histories of a column, that a forbidden event follows."""
-    low, high = state.spans[partition, LOW], state.spans[partition, HIGH]
+    low, high = state.spans[partition, tables.LOW], state.spans[partition, tables.HIGH]
     assign(state.cells, column, low, high, plan.zero)
     if plan.picked > 0:
         assign(state.cells, column + plan.picked, low, high, plan.zero)

@@ -95,17 +95,8 @@ def sequence_of(
 ) -> Sequence:
     """The steps of a sequence.
 
-    Parameters
-    ----------
-    items : Items
-    final : int
-        The column of all matches in the window; -1 if only those of each event are wanted.
-    weighted, picked : int
-        See :class:`Sequence`.
-    units : tuple of float
-        Zero and one of the semiring.
-    is_maximum : bool
-        Whether it is that of maxima.
+    ``final`` is the column of all matches in the window, -1 if only those of each event are wanted;
+    ``units`` are zero and one of the semiring.
     """
     last, steps, counts = len(items.begins) - 1, [], []
     for edge in range(2 * len(items.begins)):

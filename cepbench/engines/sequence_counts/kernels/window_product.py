@@ -16,6 +16,7 @@ forbidden event.
 
 from __future__ import annotations
 
+from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.numbers import (
     add,
     add_part,
@@ -25,17 +26,6 @@ from cepbench.engines.sequence_counts.kernels.numbers import (
     copy_row,
     is_too_large,
 )
-from cepbench.engines.sequence_counts.kernels.tables import (
-    HIGH,
-    IS_WEIGHTED,
-    LOW,
-    MIDDLE,
-    PEAK,
-    SOURCE,
-    STARTED,
-    TARGET,
-    UPDATES,
-)
 from cepbench.kernels.jit import njit, njit_in_place
 
 
@@ -44,14 +34,14 @@ def expire(plan, state, partition, earliest):
     """Drop the events before ``earliest``; returns whether a number is large, which has to be tried
     again with more digits."""
     span = state.spans[partition]
-    while span[LOW] < span[HIGH] and state.times[span[LOW]] < earliest:
-        span[LOW] += 1
-    if span[LOW] <= span[MIDDLE]:
+    while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
+        span[tables.LOW] += 1
+    if span[tables.LOW] <= span[tables.MIDDLE]:
         return False
-    if _all_to_the_front(plan, state, span[LOW], span[HIGH]):
+    if _all_to_the_front(plan, state, span[tables.LOW], span[tables.HIGH]):
         return True
-    span[MIDDLE] = span[HIGH]
-    span[PEAK] = max(span[PEAK], span[HIGH] - span[LOW])
+    span[tables.MIDDLE] = span[tables.HIGH]
+    span[tables.PEAK] = max(span[tables.PEAK], span[tables.HIGH] - span[tables.LOW])
     columns = state.cells.shape[0]
     for column in range(columns):
         first = partition * columns
@@ -99,13 +89,13 @@ def _multiply(plan, state, item, flags, weight):
         for step in range(plan.step_spans[edge + 1] - 1, plan.step_spans[edge] - 1, -1):
             if large:
                 return True
-            target, factor = plan.steps[step, TARGET], plan.one
-            if plan.steps[step, IS_WEIGHTED]:
+            target, factor = plan.steps[step, tables.TARGET], plan.one
+            if plan.steps[step, tables.IS_WEIGHTED]:
                 factor = weight
                 if is_too_large(suffix, target, 0, columns, weight, plan.is_maximum):
                     return True
             large |= add(
-                suffix, plan.steps[step, SOURCE], target, 0, columns, state.fits, False, factor,
+                suffix, plan.steps[step, tables.SOURCE], target, 0, columns, state.fits, False, factor,
                 plan.limit, plan.is_maximum,
             )  # fmt: skip
     return large
@@ -117,7 +107,7 @@ def select(plan, state, events, partition, item, row, weight):
     flags, large, back = events.flags[row], False, state.back
     first = partition * back.shape[0]
     behind = first + back.shape[0]
-    state.progress[STARTED] += item == 0 and flags & plan.begins[0] != 0
+    state.progress[tables.STARTED] += item == 0 and flags & plan.begins[0] != 0
     # First as a further element of the item, then as its first event.
     for edge in range(2 * item + 1, 2 * item - 1, -1):
         if flags & (plan.takes[item] if edge & 1 == 1 else plan.begins[item]) == 0:
@@ -126,11 +116,11 @@ def select(plan, state, events, partition, item, row, weight):
             count(plan, state, partition, edge, weight)
         for step in range(plan.step_spans[edge], plan.step_spans[edge + 1]):
             large |= add(
-                back, plan.steps[step, TARGET], plan.steps[step, SOURCE], first, behind,
-                state.fits, False, weight if plan.steps[step, IS_WEIGHTED] else plan.one,
+                back, plan.steps[step, tables.TARGET], plan.steps[step, tables.SOURCE], first, behind,
+                state.fits, False, weight if plan.steps[step, tables.IS_WEIGHTED] else plan.one,
                 plan.limit, plan.is_maximum,
             )  # fmt: skip
-        state.progress[UPDATES] += behind - first
+        state.progress[tables.UPDATES] += behind - first
     return large
 
 
@@ -140,11 +130,11 @@ def count(plan, state, partition, edge, weight):
     span, first = state.spans[partition], partition * state.back.shape[0]
     found, back, is_maximum = state.found, state.back, plan.is_maximum
     for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
-        source = plan.counts[place, SOURCE]
-        is_weighted = plan.counts[place, IS_WEIGHTED]
-        if span[LOW] < span[MIDDLE]:
+        source = plan.counts[place, tables.SOURCE]
+        is_weighted = plan.counts[place, tables.IS_WEIGHTED]
+        if span[tables.LOW] < span[tables.MIDDLE]:
             add_products(
-                found, is_weighted, state.cells, span[LOW], back, source, first, is_maximum
+                found, is_weighted, state.cells, span[tables.LOW], back, source, first, is_maximum
             )
         else:
             add_total(
@@ -176,7 +166,10 @@ def remember(plan, state, events, partition, first, last):
         row = events.rows[at]
         flags = events.flags[row] & plan.changes
         if flags:
-            state.times[span[HIGH]], state.marks[span[HIGH]] = events.times[row], flags
+            state.times[span[tables.HIGH]], state.marks[span[tables.HIGH]] = (
+                events.times[row],
+                flags,
+            )
             if len(events.weights):
-                state.weights[span[HIGH]] = events.weights[row]
-            span[HIGH] += 1
+                state.weights[span[tables.HIGH]] = events.weights[row]
+            span[tables.HIGH] += 1

@@ -12,20 +12,7 @@ first event expires; nodes before an event are found by a scan instead of a tree
 
 from __future__ import annotations
 
-from cepbench.engines.aggregation.kernels.event_graph.tables import (
-    AT,
-    FIRST,
-    HIGH,
-    IS_LARGE,
-    ITEM,
-    LAST,
-    LOW,
-    MATCHES,
-    MIDDLE,
-    PEAK_COUNTERS,
-    PEAK_NODES,
-    UPDATES,
-)
+from cepbench.engines.aggregation.kernels.event_graph import tables
 from cepbench.engines.sase.kernels.conditions import holds, update
 from cepbench.engines.sequence_counts.kernels.numbers import (
     add,
@@ -46,40 +33,31 @@ _DONE, _AGAIN, _LARGE = range(3)
 def count_paths(plan, state, events):
     """Process a batch of events of one partition, from where ``state.progress`` says.
 
-    Parameters
-    ----------
-    plan : Graph
-    state : State
-    events : cepbench.engines.sequence_counts.kernels.tables.Events
-        Those flagged as counted have been processed before.
-
-    Returns
-    -------
-    bool
-        Whether all events have been processed; else numbers need more digits.
+    Those flagged as counted have been processed before. Returns whether all events have been; else
+    numbers need more digits.
     """
     progress = state.progress
-    while progress[AT] < len(events.rows):
-        row = events.rows[progress[AT]]
+    while progress[tables.AT] < len(events.rows):
+        row = events.rows[progress[tables.AT]]
         now, flags = events.times[row], events.flags[row]
         if flags & COUNTED == 0:
-            if progress[ITEM] == 0:
+            if progress[tables.ITEM] == 0:
                 _expire(state, now - plan.window)
-            while progress[ITEM] < len(plan.begins):
-                item = progress[ITEM]
+            while progress[tables.ITEM] < len(plan.begins):
+                item = progress[tables.ITEM]
                 if flags & plan.prevents[item] and state.barriers[item, 0] < now:
                     state.barriers[item, 1] = state.barriers[item, 0]
                     state.barriers[item, 0] = now
                 outcome = _DONE
                 if flags & (plan.begins[item] | plan.takes[item]):
                     outcome = _select(plan, state, events, item, row)
-                progress[ITEM] += outcome != _AGAIN
+                progress[tables.ITEM] += outcome != _AGAIN
                 if outcome != _DONE:
-                    progress[IS_LARGE] = 1
+                    progress[tables.IS_LARGE] = 1
                     return False
-            _sample(plan, state, events.samples[progress[AT]])
-        progress[AT] += 1
-        progress[ITEM] = 0
+            _sample(plan, state, events.samples[progress[tables.AT]])
+        progress[tables.AT] += 1
+        progress[tables.ITEM] = 0
     return True
 
 
@@ -87,19 +65,24 @@ def count_paths(plan, state, events):
 def _expire(state, earliest):
     """Drop starts and nodes before ``earliest``, and allow starts that nothing prevents any more."""
     bounds = state.bounds
-    while bounds[LOW] < bounds[HIGH] and state.starts[bounds[LOW]] < earliest:
-        bounds[LOW] += 1
+    while bounds[tables.LOW] < bounds[tables.HIGH] and state.starts[bounds[tables.LOW]] < earliest:
+        bounds[tables.LOW] += 1
     _allow(state, earliest)
-    while bounds[FIRST] < bounds[LAST] and state.times[bounds[FIRST]] < earliest:
-        bounds[FIRST] += 1
+    while (
+        bounds[tables.FIRST] < bounds[tables.LAST] and state.times[bounds[tables.FIRST]] < earliest
+    ):
+        bounds[tables.FIRST] += 1
 
 
 @njit_in_place
 def _allow(state, earliest):
     bounds = state.bounds
-    bounds[MIDDLE] = max(bounds[MIDDLE], bounds[LOW])
-    while bounds[MIDDLE] < bounds[HIGH] and state.marks[bounds[MIDDLE]] < earliest:
-        bounds[MIDDLE] += 1
+    bounds[tables.MIDDLE] = max(bounds[tables.MIDDLE], bounds[tables.LOW])
+    while (
+        bounds[tables.MIDDLE] < bounds[tables.HIGH]
+        and state.marks[bounds[tables.MIDDLE]] < earliest
+    ):
+        bounds[tables.MIDDLE] += 1
 
 
 @njit
@@ -108,10 +91,10 @@ def _select(plan, state, events, item, row):
     bounds, cells, now = state.bounds, state.cells, events.times[row]
     flags, last = events.flags[row], len(plan.begins) - 1
     is_kept = item < last or plan.takes[item] != 0
-    node = bounds[LAST] if is_kept else -1
+    node = bounds[tables.LAST] if is_kept else -1
     column = _column(plan, node)
     for part in range(plan.parts):
-        assign(cells, column + part, bounds[LOW], cells.shape[1], plan.zero)
+        assign(cells, column + part, bounds[tables.LOW], cells.shape[1], plan.zero)
     weight = events.weights[row] if item == plan.weighted else plan.one
     begins = flags & plan.begins[item] != 0
     for edge in range(2):
@@ -127,17 +110,17 @@ def _select(plan, state, events, item, row):
         plan.edges[item, 2], row, vector, plan.automaton, state, events
     )
     if item == 0 and begins:
-        bounds[HIGH] += 1
+        bounds[tables.HIGH] += 1
         _allow(state, now - plan.window)
     if is_kept:
         state.times[node], state.leaves[node] = now, leaves
         state.previous[node], state.heads[item] = state.heads[item], node
-        state.ends[node] = bounds[HIGH]
-        bounds[LAST] = node + 1
-    nodes = bounds[LAST] - bounds[FIRST]
-    counters = (nodes * plan.parts + 1) * (bounds[HIGH] - bounds[LOW])
-    bounds[PEAK_NODES] = max(bounds[PEAK_NODES], nodes)
-    bounds[PEAK_COUNTERS] = max(bounds[PEAK_COUNTERS], counters)
+        state.ends[node] = bounds[tables.HIGH]
+        bounds[tables.LAST] = node + 1
+    nodes = bounds[tables.LAST] - bounds[tables.FIRST]
+    counters = (nodes * plan.parts + 1) * (bounds[tables.HIGH] - bounds[tables.LOW])
+    bounds[tables.PEAK_NODES] = max(bounds[tables.PEAK_NODES], nodes)
+    bounds[tables.PEAK_COUNTERS] = max(bounds[tables.PEAK_COUNTERS], counters)
     if item == last and leaves and _complete(plan, state, column + plan.parts - 1):
         return _LARGE
     return _DONE
@@ -146,13 +129,13 @@ def _select(plan, state, events, item, row):
 @njit_in_place
 def _column(plan, node):
     """The first column of a node, or of the present event for node -1."""
-    return MATCHES + 1 + (node + 1) * plan.parts
+    return tables.MATCHES + 1 + (node + 1) * plan.parts
 
 
 @njit_in_place
 def _start(plan, state, events, column, row, weight):
     """Prepare a start, which is to be the last one."""
-    start = state.bounds[HIGH]
+    start = state.bounds[tables.HIGH]
     state.starts[start] = events.times[row]
     state.marks[start] = _barrier(state, 0, events.times[row])
     for k in range(len(plan.kept)):
@@ -177,7 +160,7 @@ def _extend(plan, state, events, item, edge, column, row, weight):
     Edge 0 is that of an item's first event, and edge 1 that of a further element.
     """
     bounds, cells, now = state.bounds, state.cells, events.times[row]
-    low, high = bounds[LOW], bounds[HIGH]
+    low, high = bounds[tables.LOW], bounds[tables.HIGH]
     some = plan.spans[2 * item + edge] < plan.spans[2 * item + edge + 1]
     if some:
         fit(plan, state, events, 2 * item + edge, row, low, high)
@@ -186,7 +169,7 @@ def _extend(plan, state, events, item, edge, column, row, weight):
     # Histories; with two parts those times a weight, and those times the event's weight.
     terms = plan.parts + (plan.parts > 1 and is_weighted)
     node = state.heads[item - 1 + edge]
-    while node >= bounds[FIRST] and (edge == 1 or state.times[node] >= barrier):
+    while node >= bounds[tables.FIRST] and (edge == 1 or state.times[node] >= barrier):
         follows = edge == 1 or (state.times[node] < now and state.leaves[node])
         if follows and holds(
             plan.edges[item, edge], row, state.vectors[node], plan.automaton, state, events
@@ -202,7 +185,7 @@ def _extend(plan, state, events, item, edge, column, row, weight):
                     plan.limit, plan.is_maximum,
                 ):  # fmt: skip
                     return True
-            state.progress[UPDATES] += end - low
+            state.progress[tables.UPDATES] += end - low
         node = state.previous[node]
     return False
 
@@ -210,10 +193,10 @@ def _extend(plan, state, events, item, edge, column, row, weight):
 @njit_in_place
 def _complete(plan, state, column):
     """Count histories as matches; whether a number is large."""
-    low, middle = state.bounds[LOW], state.bounds[MIDDLE]
+    low, middle = state.bounds[tables.LOW], state.bounds[tables.MIDDLE]
     if plan.counts_window:
         return add(
-            state.cells, MATCHES, column, low, middle, state.fits, False, plan.one,
+            state.cells, tables.MATCHES, column, low, middle, state.fits, False, plan.one,
             plan.limit, plan.is_maximum,
         )  # fmt: skip
     _count(plan, state, column, middle)
@@ -223,7 +206,7 @@ def _complete(plan, state, column):
 @njit_in_place
 def _count(plan, state, column, last):
     """Add the numbers of a column to ``found``."""
-    low, is_maximum = state.bounds[LOW], plan.is_maximum
+    low, is_maximum = state.bounds[tables.LOW], plan.is_maximum
     add_total(state.found, 0, state.cells, column, low, last, state.fits, False, is_maximum)
 
 
@@ -232,6 +215,6 @@ def _sample(plan, state, sample):
     """Write the value after an event."""
     if sample >= 0:
         if plan.counts_window:
-            _count(plan, state, MATCHES, state.bounds[HIGH])
+            _count(plan, state, tables.MATCHES, state.bounds[tables.HIGH])
         copy_total(state.out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)

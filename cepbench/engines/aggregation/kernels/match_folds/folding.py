@@ -1,8 +1,9 @@
 """Matches folded into the totals of their first events.
 
 Matches come in *runs*: successive ones with the same last event and group, in ascending order of
-the group, then of the last event. A *slot* is what the matches of a group with the same first event
-have in common.
+the group, then of the last event: matches ``begins[run]`` to ``ends[run]``. A *slot* is what the
+matches of a group with the same first event have in common; ``slots`` are those of the matches.
+Positions are counted from ``lowest`` on.
 """
 
 from __future__ import annotations
@@ -12,17 +13,13 @@ from cepbench.kernels.jit import njit_in_place
 
 @njit_in_place
 def number_slots(begins, ends, groups, firsts, lowest, slots_before, owners, places, slots, new):
-    """Number the slots of matches.
+    """Number the slots of matches; returns the number of new ones.
 
     Parameters
     ----------
-    begins, ends : int64 array, shape (runs,)
-        The matches of each run.
     groups : int64 array, shape (runs,)
     firsts : int64 array, shape (matches,)
         Positions of first events.
-    lowest : int
-        The least position.
     slots_before : int64 array, shape (2, n)
         The groups, ascending, and first events of slots that have numbers already.
     owners, places : int64 array, shape (positions,)
@@ -31,11 +28,6 @@ def number_slots(begins, ends, groups, firsts, lowest, slots_before, owners, pla
         Written: the slot of each match.
     new : int64 array, shape (2, matches)
         Written: the run and the first match of each new slot.
-
-    Returns
-    -------
-    int
-        The number of new slots.
     """
     before = slots_before.shape[1]
     known, number = 0, before
@@ -68,13 +60,9 @@ def fold(
     ----------
     cells : array, shape (slots,)
         Totals of slots, written in place.
-    slots : int64 array, shape (matches,)
     weights : array
         What matches add: match m ``weights[places[m] - lowest]``.
     places : int64 array, shape (matches,)
-    lowest : int
-    begins, ends : int64 array, shape (runs,)
-        The matches of each run.
     runs : int64 array, shape (changes + 1,)
         Where the runs of each change begin.
     expiring : int64 array, shape (slots,)
@@ -83,10 +71,7 @@ def fold(
         By change, where in ``expiring`` the slots begin that are active, and where those of the
         group end.
     out : array, shape (changes,)
-        The totals.
-    zero : number
-    is_maximum : bool
-        Whether totals are maxima, not sums.
+        The totals: maxima (``is_maximum``) or sums.
     """
     total, low, high = zero, 0, -1
     for change in range(len(out)):

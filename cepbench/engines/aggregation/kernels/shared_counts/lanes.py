@@ -16,20 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.engines.aggregation.kernels.shared_counts.tables import (
-    BASE,
-    BEGINS,
-    CLEARS,
-    CONNECTS,
-    ENTRY_ROW,
-    FOLLOWED,
-    FROM,
-    LEFT,
-    LEFT_COLUMN,
-    TILE,
-    TO,
-    UPDATES,
-)
+from cepbench.engines.aggregation.kernels.shared_counts import tables
 from cepbench.kernels.counts import LANES
 from cepbench.kernels.jit import njit_in_place
 
@@ -49,20 +36,10 @@ def has_log_room(program, state, number):
 
 @njit_in_place
 def log(state, left, target, source, row, weight):
-    """Add an entry to a log.
-
-    Parameters
-    ----------
-    state : State
-    left, target, source : int
-        See TO and FROM.
-    row : int
-        That begins.
-    weight : number
-    """
+    """Add an entry to a log; see TO and FROM. ``row`` is one that begins."""
     at = state.log_highs[left] & (state.log_room - 1)
-    state.logs[left, at, TO], state.logs[left, at, FROM] = target, source
-    state.logs[left, at, ENTRY_ROW] = row
+    state.logs[left, at, tables.TO], state.logs[left, at, tables.FROM] = target, source
+    state.logs[left, at, tables.ENTRY_ROW] = row
     state.log_weights[left, at] = weight
     state.log_highs[left] += 1
 
@@ -71,38 +48,30 @@ def log(state, left, target, source, row, weight):
 def follow(program, state, left):
     """Let lanes, whose starts include the first active one, follow the log.
 
-    Parameters
-    ----------
-    program, state : Program, State
-    left : int
-        There is an active start before the current timestamp.
-
-    Returns
-    -------
-    bool
-        False if a number may become too large; then the lanes have to begin again.
+    There is an active start before the current timestamp. Returns False if a number may become too
+    large; then the lanes have to begin again.
     """
     _begin_again_if_due(program, state, left)
     replay, logs, mask = state.replays[left], state.logs[left], state.log_room - 1
-    base = replay[BASE]
-    for entry in range(replay[FOLLOWED], state.log_highs[left]):
+    base = replay[tables.BASE]
+    for entry in range(replay[tables.FOLLOWED], state.log_highs[left]):
         at = entry & mask
-        target, source, row = logs[at, TO], logs[at, FROM], logs[at, ENTRY_ROW]
-        if target <= CONNECTS:
-            _connect(program, state, CONNECTS - target, row)
-        elif source == CLEARS:
+        target, source, row = logs[at, tables.TO], logs[at, tables.FROM], logs[at, tables.ENTRY_ROW]
+        if target <= tables.CONNECTS:
+            _connect(program, state, tables.CONNECTS - target, row)
+        elif source == tables.CLEARS:
             _clear(program, state, target)
         else:
             weight = state.log_weights[left, at]
             if not _stays_bounded(program, state, left, target, source, weight):
-                replay[BASE] = -LANES
+                replay[tables.BASE] = -LANES
                 return False
-            state.progress[UPDATES] += LANES
-            if source == BEGINS:
+            state.progress[tables.UPDATES] += LANES
+            if source == tables.BEGINS:
                 _begin(program, state, target, min(row - base + 1, LANES), weight)
             else:
                 _add(program, state, target, source, weight)
-    replay[FOLLOWED] = state.log_highs[left]
+    replay[tables.FOLLOWED] = state.log_highs[left]
     return True
 
 
@@ -110,27 +79,27 @@ def follow(program, state, left):
 def _begin_again_if_due(program, state, left):
     replay, low = state.replays[left], state.lows[program.lefts[left]]
     mark = state.marks[left, low & (state.room - 1)]
-    if low < replay[BASE] + LANES and replay[FOLLOWED] >= mark:
+    if low < replay[tables.BASE] + LANES and replay[tables.FOLLOWED] >= mark:
         return
-    replay[BASE], replay[FOLLOWED] = low, mark
+    replay[tables.BASE], replay[tables.FOLLOWED] = low, mark
     for column in range(program.left_columns[left], program.left_columns[left + 1]):
         _clear(program, state, column)
     for link in range(len(program.links)):
-        if program.links[link, LEFT] == left:
+        if program.links[link, tables.LEFT] == left:
             state.firsts[link], state.tops[link] = -1, 0.0
 
 
 @njit_in_place
 def _connect(program, state, link, row):
     """Keep for a row on the right what came before."""
-    column, slot = program.links[link, LEFT_COLUMN], row & (state.room - 1)
-    for tile in range(LANES // TILE):
-        for lane in range(TILE):
-            state.panels[link, tile, slot, lane] = state.lanes[column, tile * TILE + lane]
+    column, slot = program.links[link, tables.LEFT_COLUMN], row & (state.room - 1)
+    for tile in range(LANES // tables.TILE):
+        for lane in range(tables.TILE):
+            state.panels[link, tile, slot, lane] = state.lanes[column, tile * tables.TILE + lane]
     state.tops[link] = max(state.tops[link], state.lane_bounds[column])
     if state.firsts[link] < 0:
         state.firsts[link] = row
-    state.progress[UPDATES] += LANES
+    state.progress[tables.UPDATES] += LANES
 
 
 @njit_in_place
@@ -179,7 +148,7 @@ def _stays_bounded(program, state, left, target, source, weight):
         return True
     bounds, size = state.lane_bounds, abs(np.float64(weight))
     for _ in range(2):
-        bound = bounds[target] + (size if source == BEGINS else bounds[source] * size)
+        bound = bounds[target] + (size if source == tables.BEGINS else bounds[source] * size)
         if bound <= program.limit:
             bounds[target] = bound
             return True

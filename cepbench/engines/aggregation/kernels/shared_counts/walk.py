@@ -14,39 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.engines.aggregation.kernels.shared_counts import tables
 from cepbench.engines.aggregation.kernels.shared_counts.lanes import follow, has_log_room, log
-from cepbench.engines.aggregation.kernels.shared_counts.tables import (
-    ASK,
-    ASKING,
-    BASE,
-    BEGINS,
-    CLEARS,
-    COLUMN,
-    CONNECTS,
-    ENDED,
-    ENDING,
-    FIRST,
-    HORIZON,
-    LAST,
-    LEFT,
-    LINK,
-    NEEDS_DIGITS,
-    NEEDS_LOG,
-    NEEDS_ROOM,
-    ONE,
-    ORDER,
-    PEAK_COUNTERS,
-    PEAK_ROWS,
-    ROW,
-    SOURCE,
-    STAGE,
-    TABLE,
-    TAKING,
-    TARGET,
-    TILE,
-    UPDATES,
-    WEIGHT,
-)
 from cepbench.kernels.counts import LANES
 from cepbench.kernels.jit import njit_in_place
 
@@ -57,51 +26,39 @@ def count_shared(program, state, events):
 
     The events at ``events.until`` have to be given again, as counted, before all later ones.
 
-    Parameters
-    ----------
-    program, state, events : Program, State, Events
-
-    Returns
-    -------
-    int
-        ENDED if all events have been processed; NEEDS_ROOM if a table is full, NEEDS_LOG if a log is;
-        NEEDS_DIGITS if a number may become too large. Then nothing has been changed by what is still to be done.
+    Returns ENDED if all events have been processed; NEEDS_ROOM if a table is full, NEEDS_LOG if a log is;
+    NEEDS_DIGITS if a number may become too large. Then nothing has been changed by what is still to be
+    done.
     """
     progress, times = state.progress, events.times
-    while progress[ROW] < len(times):
-        row = progress[ROW]
-        if progress[STAGE] == TAKING:
-            if row == progress[FIRST]:
+    while progress[tables.ROW] < len(times):
+        row = progress[tables.ROW]
+        if progress[tables.STAGE] == tables.TAKING:
+            if row == progress[tables.FIRST]:
                 expire(program, state, times[row])
-            status = _take(program, state, events, row) if row >= events.counted else ENDED
-            if status != ENDED:
+            status = _take(program, state, events, row) if row >= events.counted else tables.ENDED
+            if status != tables.ENDED:
                 return status
-            progress[STAGE] = ASKING
-        if progress[STAGE] == ASKING:
+            progress[tables.STAGE] = tables.ASKING
+        if progress[tables.STAGE] == tables.ASKING:
             if not _answer(program, state, events, row):
-                return NEEDS_DIGITS
-            progress[STAGE] = ENDING
+                return tables.NEEDS_DIGITS
+            progress[tables.STAGE] = tables.ENDING
         is_last = row + 1 == len(times) or times[row + 1] != times[row]
         if is_last and times[row] < events.until:
-            status = _end(program, state, events, progress[FIRST], row + 1)
-            if status != ENDED:
+            status = _end(program, state, events, progress[tables.FIRST], row + 1)
+            if status != tables.ENDED:
                 return status
         if is_last:
-            progress[FIRST] = row + 1
-        progress[ROW] = row + 1
-        progress[STAGE] = TAKING
-    return ENDED
+            progress[tables.FIRST] = row + 1
+        progress[tables.ROW] = row + 1
+        progress[tables.STAGE] = tables.TAKING
+    return tables.ENDED
 
 
 @njit_in_place
 def expire(program, state, now):
-    """Drop the rows whose windows have passed.
-
-    Parameters
-    ----------
-    program, state : Program, State
-    now : int
-    """
+    """Drop the rows whose windows have passed."""
     mask = state.room - 1
     for horizon in range(len(program.horizons)):
         table, earliest = program.horizons[horizon, 0], now - program.horizons[horizon, 1]
@@ -113,18 +70,12 @@ def expire(program, state, now):
 
 @njit_in_place
 def value_of(program, state, demand, place):
-    """Write a value to ``state.out[place]``; whether it has no more digits than there are.
-
-    Parameters
-    ----------
-    program, state : Program, State
-    demand, place : int
-    """
-    table, column = program.demands[demand, LAST], program.demands[demand, COLUMN]
-    link, horizon = program.demands[demand, LINK], program.demands[demand, HORIZON]
+    """Write a value to ``state.out[place]``; whether it has no more digits than there are."""
+    table, column = program.demands[demand, tables.LAST], program.demands[demand, tables.COLUMN]
+    link, horizon = program.demands[demand, tables.LINK], program.demands[demand, tables.HORIZON]
     first, high, lane = state.lows[horizon], state.highs[table], 0
     if link >= 0:
-        left, low = program.links[link, LEFT], first
+        left, low = program.links[link, tables.LEFT], first
         if low >= state.seen[program.horizons[horizon, 0]]:
             first = high
         elif not follow(program, state, left):
@@ -133,8 +84,8 @@ def value_of(program, state, demand, place):
             first = high
         else:
             first = max(state.firsts[link], state.lows[table])
-        lane = low - state.replays[left, BASE]
-        state.progress[UPDATES] += high - first
+        lane = low - state.replays[left, tables.BASE]
+        state.progress[tables.UPDATES] += high - first
     if not _fits(program, state, column, link, lane, first, high):
         return False
     state.out[place] = _sum(program, state, column, link, lane, first, high)
@@ -143,18 +94,7 @@ def value_of(program, state, demand, place):
 
 @njit_in_place
 def values_at(program, state, now):
-    """Write all values at a time, which must not be before the last event.
-
-    Parameters
-    ----------
-    program, state : Program, State
-    now : int
-
-    Returns
-    -------
-    bool
-        Whether none has more digits than there are.
-    """
+    """Write all values at a time, not before the last event; whether none has too many digits."""
     expire(program, state, now)
     fits = True
     for demand in range(len(program.demands)):
@@ -174,26 +114,26 @@ def _take(program, state, events, row):
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             table = program.creates[place]
             if state.highs[table] - state.lows[table] + symbols > state.room:
-                return NEEDS_ROOM
+                return tables.NEEDS_ROOM
             entries += program.link_spans[table + 1] - program.link_spans[table]
     if entries > 0 and not has_log_room(program, state, entries):
-        return NEEDS_LOG
+        return tables.NEEDS_LOG
     if not _stays_bounded(program, state, events, row, -1):
-        return NEEDS_DIGITS
+        return tables.NEEDS_DIGITS
     _apply_now(program, state, events, row, 0)
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             _begin(program, state, events, program.creates[place], row)
     _apply_now(program, state, events, row, 1)
-    return ENDED
+    return tables.ENDED
 
 
 @njit_in_place
 def _begin(program, state, events, table, row):
     for link in range(program.link_spans[table], program.link_spans[table + 1]):
-        left = program.links[link, LEFT]
-        log(state, left, CONNECTS - link, CLEARS, state.highs[table], program.one)
+        left = program.links[link, tables.LEFT]
+        log(state, left, tables.CONNECTS - link, tables.CLEARS, state.highs[table], program.one)
     slot = state.highs[table] & (state.room - 1)
     state.times[table, slot] = events.times[row]
     for column in range(program.columns[table], program.columns[table + 1]):
@@ -201,7 +141,7 @@ def _begin(program, state, events, table, row):
         if init >= 0:
             state.cells[column, slot] = events.weights[init, row]
         else:
-            state.cells[column, slot] = program.one if init == ONE else program.zero
+            state.cells[column, slot] = program.one if init == tables.ONE else program.zero
     state.highs[table] += 1
     rows, counters = 0, state.lanes.size
     for other in range(len(state.highs)):
@@ -210,22 +150,22 @@ def _begin(program, state, events, table, row):
         counters += active * (program.columns[other + 1] - program.columns[other])
         counters += active * LANES * (program.link_spans[other + 1] - program.link_spans[other])
     progress = state.progress
-    progress[PEAK_ROWS] = max(progress[PEAK_ROWS], rows)
-    progress[PEAK_COUNTERS] = max(progress[PEAK_COUNTERS], counters)
+    progress[tables.PEAK_ROWS] = max(progress[tables.PEAK_ROWS], rows)
+    progress[tables.PEAK_COUNTERS] = max(progress[tables.PEAK_COUNTERS], counters)
 
 
 @njit_in_place
 def _answer(program, state, events, row):
     """Write the values after an event; False if one has too many digits."""
     progress = state.progress
-    while progress[ASK] < events.ask_spans[row + 1]:
-        if not value_of(program, state, events.asks[progress[ASK]], progress[ASK]):
+    while progress[tables.ASK] < events.ask_spans[row + 1]:
+        if not value_of(program, state, events.asks[progress[tables.ASK]], progress[tables.ASK]):
             return False
-        progress[ASK] += 1
+        progress[tables.ASK] += 1
     if program.clears:
         for ask in range(events.ask_spans[row], events.ask_spans[row + 1]):
-            table = program.demands[events.asks[ask], LAST]
-            column = program.demands[events.asks[ask], COLUMN]
+            table = program.demands[events.asks[ask], tables.LAST]
+            column = program.demands[events.asks[ask], tables.COLUMN]
             _clear(program, state, column, state.lows[table], state.highs[table])
     return True
 
@@ -237,11 +177,11 @@ def _end(program, state, events, first, last):
     if len(program.lefts) > 0:
         most = number * (1 + len(program.left_inits))
         if not has_log_room(program, state, most):
-            return NEEDS_LOG
+            return tables.NEEDS_LOG
     if not _stays_bounded(program, state, events, 0, number):
-        return NEEDS_DIGITS
+        return tables.NEEDS_DIGITS
     _apply_later(program, state, events, number)
-    return ENDED
+    return tables.ENDED
 
 
 @njit_in_place
@@ -249,9 +189,9 @@ def _apply_now(program, state, events, row, order):
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
-            if program.now[place, ORDER] == order:
+            if program.now[place, tables.ORDER] == order:
                 # Further elements of a set may have the timestamp of the one before.
-                table = program.now[place, TABLE]
+                table = program.now[place, tables.TABLE]
                 high = state.highs[table] if order == 0 else state.seen[table]
                 _apply(program, state, events, program.now, place, row, high)
 
@@ -260,12 +200,8 @@ def _apply_now(program, state, events, row, order):
 def _enqueue(program, state, events, first, last):
     """Order what some events do later: from behind, and then by positions.
 
-    New rows, in the queue by their bitwise negations, come with the events that begin sets.
-
-    Returns
-    -------
-    int
-        The length of the queue.
+    New rows, in the queue by their bitwise negations, come with the events that begin sets. Returns
+    the length of the queue.
     """
     later, queue, ends = program.later, state.queue, state.ends
     for order in range(len(ends)):
@@ -273,7 +209,7 @@ def _enqueue(program, state, events, first, last):
     for k in range(events.spans[first], events.spans[last]):
         symbol = events.symbols[k]
         for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
-            ends[later[place, ORDER] // 2 + 1] += 1
+            ends[later[place, tables.ORDER] // 2 + 1] += 1
         ends[-1] += program.create_spans[symbol + 1] - program.create_spans[symbol]
     for order in range(1, len(ends)):
         ends[order] += ends[order - 1]
@@ -286,7 +222,7 @@ def _enqueue(program, state, events, first, last):
             for k in range(begin, end):
                 symbol = events.symbols[k]
                 for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
-                    order = later[place, ORDER]
+                    order = later[place, tables.ORDER]
                     if halves == 1 or order % 2 == half:
                         queue[ends[order // 2], 0], queue[ends[order // 2], 1] = place, row
                         ends[order // 2] += 1
@@ -305,12 +241,15 @@ def _apply_later(program, state, events, number):
         if place < 0:
             _see(program, state, events, program.creates[~place], row)
             continue
-        table, weight = program.later[place, TABLE], program.later[place, WEIGHT]
+        table, weight = program.later[place, tables.TABLE], program.later[place, tables.WEIGHT]
         if table >= 0:
             _apply(program, state, events, program.later, place, row, state.seen[table])
         else:
             factor = program.one if weight < 0 else events.weights[weight, row]
-            target, source = program.later[place, TARGET], program.later[place, SOURCE]
+            target, source = (
+                program.later[place, tables.TARGET],
+                program.later[place, tables.SOURCE],
+            )
             log(state, ~table, target, source, 0, factor)
 
 
@@ -323,21 +262,21 @@ def _see(program, state, events, table, row):
         state.marks[left, number & (state.room - 1)] = state.log_highs[left]
         for column in range(program.left_columns[left], program.left_columns[left + 1]):
             init = program.left_inits[column]
-            if init >= ONE:
-                weight = program.one if init == ONE else events.weights[init, row]
-                log(state, left, column, BEGINS, number, weight)
+            if init >= tables.ONE:
+                weight = program.one if init == tables.ONE else events.weights[init, row]
+                log(state, left, column, tables.BEGINS, number, weight)
     state.seen[table] += 1
 
 
 @njit_in_place
 def _apply(program, state, events, operations, place, row, high):
-    target, source = operations[place, TARGET], operations[place, SOURCE]
-    weight = operations[place, WEIGHT]
-    low = state.lows[operations[place, TABLE]]
+    target, source = operations[place, tables.TARGET], operations[place, tables.SOURCE]
+    weight = operations[place, tables.WEIGHT]
+    low = state.lows[operations[place, tables.TABLE]]
     if source < 0:
         _clear(program, state, target, low, high)
         return
-    state.progress[UPDATES] += high - low
+    state.progress[tables.UPDATES] += high - low
     factor = program.one if weight < 0 else events.weights[weight, row]
     _add(program, state, target, source, low, high, weight >= 0, factor)
 
@@ -377,7 +316,7 @@ def _clear(program, state, column, low, high):
 def _sum(program, state, column, link, lane, first, high):
     """The sum of counters, times what came before each row."""
     cells, panels, start = state.cells, state.panels, first & (state.room - 1)
-    total, tile, place = program.zero, lane // TILE, lane % TILE
+    total, tile, place = program.zero, lane // tables.TILE, lane % tables.TILE
     number = min(high - first, state.room - start)
     begin, end = start, start + number
     for _ in range(2):
@@ -423,11 +362,11 @@ def _stays_bounded(program, state, events, row, number):
                 for k in range(events.spans[row], events.spans[row + 1]):
                     symbol = events.symbols[k]
                     for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
-                        if program.now[place, ORDER] == order:
+                        if program.now[place, tables.ORDER] == order:
                             _bound(state, events, program.now, place, row)
         for k in range(number):
             place = state.queue[k, 0]
-            if place >= 0 and program.later[place, TABLE] >= 0:
+            if place >= 0 and program.later[place, tables.TABLE] >= 0:
                 _bound(state, events, program.later, place, state.queue[k, 1])
         if state.largest[0] <= program.limit:
             return True
@@ -436,11 +375,11 @@ def _stays_bounded(program, state, events, row, number):
 
 @njit_in_place
 def _bound(state, events, operations, place, row):
-    source, weight = operations[place, SOURCE], operations[place, WEIGHT]
+    source, weight = operations[place, tables.SOURCE], operations[place, tables.WEIGHT]
     if source >= 0:
         size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
-        bound = state.bounds[operations[place, TARGET]] + state.bounds[source] * size
-        state.bounds[operations[place, TARGET]] = bound
+        bound = state.bounds[operations[place, tables.TARGET]] + state.bounds[source] * size
+        state.bounds[operations[place, tables.TARGET]] = bound
         state.largest[0] = max(state.largest[0], bound)
 
 
@@ -486,6 +425,8 @@ def _fits(program, state, column, link, lane, first, high):
     for row in range(first, high):
         number = abs(np.float64(state.cells[column, row & mask]))
         if link >= 0:
-            number *= abs(np.float64(state.panels[link, lane // TILE, row & mask, lane % TILE]))
+            number *= abs(
+                np.float64(state.panels[link, lane // tables.TILE, row & mask, lane % tables.TILE])
+            )
         size += number
     return size <= program.limit
