@@ -14,6 +14,7 @@ from cepbench.arguments import flag, shown
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.automata.states import Edge, Formula, State
 from cepbench.errors import PlanError, PlanGeneratorError, UnsupportedPatternError
+from cepbench.patterns.expressions import MIRRORED
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import (
     Aggregate,
@@ -246,7 +247,6 @@ def _of_event(term: Attribute | Aggregate, variable: str, element: str) -> Expre
 
 #: The aggregates that decide whether ``b.x operator y`` for all events of b.
 _DECISIVE = {"<": ("max",), "<=": ("max",), ">": ("min",), ">=": ("min",), "=": ("min", "max")}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 def over_complete(clause: Clause, variables: Iterable[str]) -> list[Clause]:
@@ -279,7 +279,7 @@ def _over_all(clause: Clause, variable: str) -> Iterator[Clause]:
     comparison = mentioning[0]
     operator, left, right = comparison.operator, comparison.left, comparison.right
     if of_each(right):
-        operator, left, right = _MIRRORED[operator], right, left
+        operator, left, right = MIRRORED[operator], right, left
     if (
         len(mentioning) > 1
         or of_each(right)

@@ -16,6 +16,7 @@ import numpy as np
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import instructions
 from cepbench.patterns.equivalences import Derived, separated_sides, variables_of
+from cepbench.patterns.expressions import MIRRORED
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -41,7 +42,6 @@ COMPARISONS = {
     "=": instructions.EQUAL,
     "!=": instructions.UNEQUAL,
 }
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 ARITHMETIC = {
     "+": instructions.ADD,
     "-": instructions.SUBTRACT,
@@ -99,7 +99,7 @@ def compared(clause: Clause, mine: Container[str] | None = None) -> Compared | N
         return None
     left, operator, right = sides
     if mine is not None and left[0] not in mine:
-        left, operator, right = right, FLIPPED[operator], left
+        left, operator, right = right, MIRRORED[operator], left
     return Compared(left, COMPARISONS[operator], right)
 
 

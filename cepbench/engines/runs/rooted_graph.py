@@ -16,6 +16,7 @@ from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.kernels.choice import choose_each
 from cepbench.engines.runs.kernels.extraction import extracted
 from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
+from cepbench.kernels.exact import integers
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class RootedGraph:
     @cached_property
     def counts(self) -> list[int]:
         """The number of matches of each root."""
-        return _numbers(self.digits)
+        return integers(self.digits)
 
     def last_positions(self) -> np.ndarray:
         """The position of the last event of each root's matches."""
@@ -77,12 +78,11 @@ class RootedGraph:
         """The number of matches by their numbers of events."""
 
         def counted(digits: int) -> tuple[np.ndarray, bool]:
-            found, fits = counting.count_lengths(
+            return counting.count_lengths(
                 self.graph, self.roots, self.earliest, digits, self.scratch
             )
-            return found.reshape(-1, digits), fits
 
-        return dict(enumerate(_numbers(_fitting(counted))))
+        return dict(enumerate(integers(_fitting(counted))))
 
     def starts(self) -> dict[int, int]:
         """The number of matches by the positions of their first events."""
@@ -97,7 +97,7 @@ class RootedGraph:
                 self.graph, self.roots, self.earliest, lowest, found, self.scratch
             )
 
-        return dict(enumerate(_numbers(_fitting(counted)), lowest))
+        return dict(enumerate(integers(_fitting(counted)), lowest))
 
     def latest(self) -> Self:
         """Of the matches of each last event the one that OUTPUT non_overlap prefers to the others.
@@ -132,7 +132,7 @@ class RootedGraph:
                     self.graph, self.roots[root : root + 1], earliest, False, digits, self.scratch
                 )
                 order = self.scratch.order[: len(counts)].tolist()
-                below = dict(zip(order, _numbers(counts), strict=True))
+                below = dict(zip(order, integers(counts[:, 0]), strict=True))
             yield self._history(number - ends[root] + self.counts[root], root, below, items)
 
     def _history(
@@ -165,15 +165,3 @@ def _fitting(counted: Callable[[int], tuple[np.ndarray, bool]]) -> np.ndarray:
         if fits:
             return found
         digits *= 2
-
-
-def _numbers(digits: np.ndarray) -> list[int]:
-    """Counts as integers, of rows of digits."""
-    found: list[int] = digits[:, 0].tolist()
-    for place in range(1, digits.shape[1]):
-        shift = counting.DIGIT_BITS * place
-        found = [
-            one + (more << shift)
-            for one, more in zip(found, digits[:, place].tolist(), strict=True)
-        ]
-    return found

@@ -14,12 +14,13 @@ from cepbench.engines.runs.graph_matches import graph_chunks, room_for
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
-from cepbench.engines.sase.kernels import starts, tables
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.advance import advance
 from cepbench.engines.sase.kernels.profile import APART
 from cepbench.engines.sase.kernels.room import empty_state, roomier
 from cepbench.engines.sase.returning import returned_columns, returned_rows
 from cepbench.kernels.batches import FIRST_CHUNK
+from cepbench.kernels.exact import integers
 from cepbench.patterns.model import Returned
 
 
@@ -74,9 +75,9 @@ class SaseEngine(AutomatonEngine):
         return float(self.profile[:, APART].sum()) if known else math.nan
 
     def _counted(self) -> int:
-        limbs = self._state.found.tolist()
+        (found,) = integers(self._state.found[None])
         self._state.found[:] = 0
-        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+        return found
 
     def _found(self) -> Found:
         if self._returns is not None:
@@ -115,7 +116,7 @@ class SaseEngine(AutomatonEngine):
             return
         if self._returns is not None:
             roots = state.roots[:, :number].copy()
-            # The largest number may have more limbs.
+            # The largest number may have more digits.
             self.check_matches(max(int(roots[0].max()), self._counted() // int(number)), 1)
             self._values.append((roots, state.values[:, :number].copy()))
             state.counters[tables.ROOTS] = 0

@@ -12,7 +12,6 @@ from cepbench.engines.automata.states import Edge, Formula
 from cepbench.engines.automata.vector import Column
 from cepbench.engines.plan_runs.programs import (
     COMPARISONS,
-    FLIPPED,
     Codes,
     ProgramWriter,
     Rule,
@@ -21,7 +20,7 @@ from cepbench.engines.plan_runs.programs import (
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
-from cepbench.patterns.expressions import with_terms
+from cepbench.patterns.expressions import MIRRORED, with_terms
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -241,7 +240,7 @@ class _Compilation:
         (comparison,) = clause.comparisons
         for event, operator, other in (
             (comparison.left, comparison.operator, comparison.right),
-            (comparison.right, FLIPPED[comparison.operator], comparison.left),
+            (comparison.right, MIRRORED[comparison.operator], comparison.left),
         ):
             if not isinstance(other, Attribute | Aggregate) or formula.reads_event(other):
                 continue

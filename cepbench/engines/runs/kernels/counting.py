@@ -4,9 +4,8 @@ The histories of a node are those of its predecessor, or the sum over a union, s
 the nodes below a root counts its matches in polynomial time although there may be exponentially
 many, as GRETA [poppe2017]_ does for a trend's events.
 
-A count is one or more *digits* of 62 bits, the lowest first, so that two of them and a carry fit
-into an integer of 64 bits. A count that does not fit its digits is noticed by the last carry, and the
-caller tries again with more; one suffices in most cases.
+A count that does not fit its digits, see :mod:`cepbench.kernels.exact`, is noticed by the last carry,
+and the caller tries again with more.
 """
 
 from __future__ import annotations
@@ -15,12 +14,8 @@ import numpy as np
 
 from cepbench.engines.runs.kernels.graph import ITEM, START, UNION, is_live
 from cepbench.engines.runs.kernels.nodes import children, find_nodes, group_end
-from cepbench.kernels.jit import njit, njit_in_place
-
-#: Bits of a digit.
-DIGIT_BITS = 62
-
-_LOWEST = (1 << DIGIT_BITS) - 1
+from cepbench.kernels.exact import add
+from cepbench.kernels.jit import njit
 
 #: Roots whose counts by length are computed at once, since they take room for each node.
 _LENGTHS_AT_ONCE = 64
@@ -34,16 +29,16 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
 
     Returns
     -------
-    counts : int64 array, shape (nodes, digits of all counts)
+    counts : int64 array, shape (nodes, counts, digits)
         By node, in the order of ``scratch``.
     fits : bool
         Whether the digits suffice.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     below = find_nodes(graph, roots, earliest, scratch)
-    shift = digits if by_length else 0
-    # By node: where the counts of its longest histories end.
-    ends = np.full(below, shift + digits)
+    shift = 1 if by_length else 0
+    # By node: behind the count of its longest histories.
+    ends = np.full(below, shift + 1)
     for k in range(below):
         row = scratch.order[k] & mask
         first, last = children(graph, row)
@@ -51,7 +46,7 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
             if is_live(graph, nodes[row, column], earliest):
                 its_end = ends[scratch.places[nodes[row, column] & mask]]
                 ends[k] = max(ends[k], its_end + (0 if nodes[row, ITEM] == UNION else shift))
-    counts = np.zeros((below, ends.max() if below > 0 else 0), np.int64)
+    counts = np.zeros((below, ends.max() if below > 0 else 0, digits), np.int64)
     carried = 0
     for k in range(below):
         row = scratch.order[k] & mask
@@ -63,11 +58,12 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
             is_first = False
             place = scratch.places[nodes[row, column] & mask]
             if nodes[row, ITEM] == UNION:
-                carried |= add_counts(counts[k, : ends[place]], counts[place], digits)
+                for number in range(ends[place]):
+                    carried |= add(counts[k], number, counts[place], number)
             else:
                 counts[k, shift : ends[k]] = counts[place, : ends[k] - shift]
         if is_first:
-            counts[k, shift] = 1
+            counts[k, shift, 0] = 1
     return counts, carried == 0
 
 
@@ -87,7 +83,8 @@ def count_matches(graph, roots, earliest, found, scratch):
             return False
         for number in range(first, last):
             if is_live(graph, roots[number], earliest[number]):
-                found[number] = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+                place = scratch.places[roots[number] & (len(graph.nodes) - 1)]
+                found[number] = counts[place, 0]
         first = last
     return True
 
@@ -98,11 +95,11 @@ def count_lengths(graph, roots, earliest, digits, scratch):
 
     Returns
     -------
-    found : int64 array, shape (digits of all lengths from 0 on,)
+    found : int64 array, shape (lengths from 0 on, digits)
     fits : bool
         Whether the digits suffice.
     """
-    found = np.zeros(digits, np.int64)
+    found = np.zeros((1, digits), np.int64)
     first, carried = 0, 0
     while first < len(roots):
         last = group_end(earliest, first, _LENGTHS_AT_ONCE)
@@ -110,13 +107,14 @@ def count_lengths(graph, roots, earliest, digits, scratch):
             graph, roots[first:last], earliest[first], True, digits, scratch
         )
         if counts.shape[1] > len(found):
-            longer = np.zeros(counts.shape[1], np.int64)
+            longer = np.zeros((counts.shape[1], digits), np.int64)
             longer[: len(found)] = found
             found = longer
         for number in range(first, last):
             if is_live(graph, roots[number], earliest[number]):
                 its = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
-                carried |= add_counts(found[: len(its)], its, digits)
+                for length in range(len(its)):
+                    carried |= add(found, length, its, length)
         if not fits or carried != 0:
             return found, False
         first = last
@@ -152,27 +150,9 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
             for column in range(first, last):
                 if is_live(graph, nodes[row, column], bound):
                     place = scratch.places[nodes[row, column] & mask]
-                    carried |= add_counts(weights[place], weights[k], digits)
+                    carried |= add(weights, place, weights, k)
                     is_first = False
             if is_first:
-                carried |= add_counts(found[nodes[row, START] - lowest], weights[k], digits)
+                carried |= add(found, nodes[row, START] - lowest, weights, k)
         first_root = last_root
     return carried == 0
-
-
-@njit_in_place
-def add_counts(total, more, digits):
-    """Add counts to others. Returns 0 if all sums fit.
-
-    ``total``: int64 (n,), of counts with ``digits`` each; written in place. ``more``: int64 array,
-    at least as long.
-    """
-    carried = carry = 0
-    for place in range(len(total)):
-        summed = total[place] + more[place] + carry
-        total[place] = summed & _LOWEST
-        carry = summed >> DIGIT_BITS
-        if digits == 1 or (place + 1) % digits == 0:
-            carried |= carry
-            carry = 0
-    return carried

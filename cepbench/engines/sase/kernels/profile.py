@@ -10,6 +10,7 @@ import numpy as np
 
 from cepbench.engines.sase.kernels import starts
 from cepbench.engines.sase.kernels.tables import LEAVES, OWN, Plan
+from cepbench.kernels.exact import DIGIT_BITS
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Columns: events read by runs; those for which begin or, in a loop, take held, and those for which
@@ -96,8 +97,9 @@ def _note_read(run, at_state, plan, state, earliest):
     state.profile[at_state, READS] += 1.0
     if plan.counts:
         starts.expire(state, run, earliest)
-        for limb in range(state.totals.shape[1]):
-            state.profile[at_state, APART] += state.totals[run, limb] * 2.0 ** (starts.LIMB * limb)
+        for digit in range(state.totals.shape[1]):
+            weight = 2.0 ** (DIGIT_BITS * digit)
+            state.profile[at_state, APART] += state.totals[run, digit] * weight
 
 
 @njit_in_place

@@ -45,6 +45,7 @@ from cepbench.engines.sase.kernels.tables import (
     Plan,
     State,
 )
+from cepbench.kernels.exact import widened
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.jit import njit
 
@@ -181,27 +182,16 @@ def _with_cells(plan: Plan, state: State) -> State:
     wider = state.counters[WIDENS] == 1
     if not wider and state.counters[TOP_CELL] + step <= len(state.cells):
         return state
-    limbs = state.cells.shape[1] + int(wider)
+    digits = state.cells.shape[1] + int(wider)
     size = max(_CELLS, 4 * (used + step))
     fresh = state._replace(
-        cells=np.zeros((size, limbs), np.int64),
+        cells=np.zeros((size, digits), np.int64),
         cell_times=np.zeros(size, np.int64),
-        totals=_wider(state.totals, limbs),
-        found=_wider(state.found[None], limbs)[0],
+        totals=widened(state.totals, digits),
+        found=widened(state.found[None], digits)[0],
     )
     repack(state, fresh)
     return fresh
-
-
-def _wider(counts: np.ndarray, limbs: int) -> np.ndarray:
-    """The counts with more limbs."""
-    found = np.zeros((len(counts), limbs), np.int64)
-    old = counts.shape[1]
-    found[:, :old] = counts
-    if old < limbs:
-        found[:, old] = counts[:, old - 1] >> starts.LIMB
-        found[:, old - 1] &= starts.MASK
-    return found
 
 
 @njit
@@ -211,7 +201,7 @@ def repack(state, fresh):
     Parameters
     ----------
     state, fresh : State
-        With the same runs; cells have as many limbs or more.
+        With the same runs; cells have as many digits or more.
     """
     top = 0
     for run in range(len(state.runs)):

@@ -2,7 +2,7 @@
 
 A run that stands for several ones [agrawal2008]_, section 5.2.2, has a cell for each event of its
 partition that may have started one, in a ring of cells indexed by the ordinal of the start. Cells of
-expired starts are subtracted when the run is used next. A count is a number of limbs of 62 bits each.
+expired starts are subtracted when the run is used next. See :mod:`cepbench.kernels.exact` for counts.
 """
 
 from __future__ import annotations
@@ -15,41 +15,22 @@ from cepbench.engines.sase.kernels.tables import (
     TOP_CELL,
     WIDENS,
 )
+from cepbench.kernels import exact
 from cepbench.kernels.jit import njit_in_place
-
-LIMB = 62
-MASK = (1 << LIMB) - 1
-#: A highest limb this large asks for one more before the next addition.
-_LARGE = 1 << (LIMB - 1)
 
 
 @njit_in_place
-def add(state, counts, place, others, other):
-    """``counts[place] += others[other]``; asks for wider counts before they overflow."""
-    last = counts.shape[1] - 1
-    carry = 0
-    for limb in range(last):
-        total = counts[place, limb] + others[other, limb] + carry
-        counts[place, limb] = total & MASK
-        carry = total >> LIMB
-    counts[place, last] += others[other, last] + carry
-    if counts[place, last] >= _LARGE:
+def add(state, totals, place, others, other):
+    """``totals[place] += others[other]``; asks for more digits before they are needed."""
+    exact.add(totals, place, others, other)
+    if totals[place, totals.shape[1] - 1] >= exact.LARGE:
         state.counters[WIDENS] = 1
 
 
 @njit_in_place
 def add_found(state, run):
     """Count the unexpired histories of a run as matches."""
-    found, totals = state.found, state.totals
-    last = len(found) - 1
-    carry = 0
-    for limb in range(last):
-        total = found[limb] + totals[run, limb] + carry
-        found[limb] = total & MASK
-        carry = total >> LIMB
-    found[last] += totals[run, last] + carry
-    if found[last] >= _LARGE:
-        state.counters[WIDENS] = 1
+    add(state, state.found.reshape((1, len(state.found))), 0, state.totals, run)
 
 
 @njit_in_place
@@ -58,18 +39,12 @@ def expire(state, run, earliest):
     runs, cells, totals = state.runs, state.cells, state.totals
     low, high = runs[run, LOW], runs[run, HIGH]
     ring = runs[run, SIZE] - 1
-    last = cells.shape[1] - 1
     while low < high:
         cell = runs[run, BLOCK] + (low & ring)
         if not _is_zero(cells, cell):
             if state.cell_times[cell] >= earliest:
                 break
-            borrow = 0
-            for limb in range(last):
-                rest = totals[run, limb] - cells[cell, limb] - borrow
-                totals[run, limb] = rest & MASK
-                borrow = 1 if rest < 0 else 0
-            totals[run, last] -= cells[cell, last] + borrow
+            exact.subtract(totals, run, cells, cell)
         low += 1
     runs[run, LOW] = low
 
@@ -111,9 +86,9 @@ def begin(state, run, ordinal, time):
     runs[run, BLOCK], runs[run, SIZE] = cell, 1
     runs[run, LOW], runs[run, HIGH] = ordinal, ordinal + 1
     state.cell_times[cell] = time
-    for limb in range(cells.shape[1]):
-        cells[cell, limb] = 0
-        state.totals[run, limb] = 0
+    for digit in range(cells.shape[1]):
+        cells[cell, digit] = 0
+        state.totals[run, digit] = 0
     cells[cell, 0] = 1
     state.totals[run, 0] = 1
 
@@ -123,8 +98,8 @@ def clear(state, run):
     """Give a run no cells."""
     runs = state.runs
     runs[run, SIZE], runs[run, LOW], runs[run, HIGH] = 0, 0, 0
-    for limb in range(state.totals.shape[1]):
-        state.totals[run, limb] = 0
+    for digit in range(state.totals.shape[1]):
+        state.totals[run, digit] = 0
 
 
 @njit_in_place
@@ -157,10 +132,10 @@ def merge(state, target, source, earliest):
 
 @njit_in_place
 def _is_zero(cells, cell):
-    limbs = 0
-    for limb in range(cells.shape[1]):
-        limbs |= cells[cell, limb]
-    return limbs == 0
+    bits = 0
+    for digit in range(cells.shape[1]):
+        bits |= cells[cell, digit]
+    return bits == 0
 
 
 @njit_in_place
@@ -178,7 +153,7 @@ def _widen(state, run, low, high, span):
         cell = first + (ordinal & (larger - 1))
         old = runs[run, BLOCK] + (ordinal & (size - 1))
         times[cell] = times[old]
-        for limb in range(cells.shape[1]):
-            cells[cell, limb] = cells[old, limb]
+        for digit in range(cells.shape[1]):
+            cells[cell, digit] = cells[old, digit]
     release(state, run)
     runs[run, BLOCK], runs[run, SIZE] = first, larger

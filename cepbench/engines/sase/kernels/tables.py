@@ -113,11 +113,11 @@ class State(NamedTuple):
     partitions: np.ndarray  #: int64 (partitions, PARTITION_COLUMNS)
     keys: np.ndarray  #: float64 (partitions, keys)
     partition_buckets: np.ndarray  #: int64: a power of two
-    cells: np.ndarray  #: int64 (cells, limbs): histories by start
+    cells: np.ndarray  #: int64 (cells, digits): histories by start
     cell_times: np.ndarray  #: int64 (cells,): timestamps of starts
-    totals: np.ndarray  #: int64 (capacity, limbs): histories of a run
+    totals: np.ndarray  #: int64 (capacity, digits): histories of a run
     free_cells: np.ndarray  #: int64 (classes,): first free block of each power of two
-    found: np.ndarray  #: int64 (limbs,): matches
+    found: np.ndarray  #: int64 (digits,): matches
     counters: np.ndarray  #: int64 (COUNTERS,)
     tallies: np.ndarray  #: int64 (TALLIES,)
     profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
