@@ -171,7 +171,7 @@ class SharedRun(Stateful):
                 is_float=dtype is np.float64,
             )  # fmt: skip
             self._programs.append(program)
-            weights = np.zeros((len(program.weights), 0), program.dtype)
+            weights: np.ndarray = np.zeros((len(program.weights), 0), program.dtype)
             self._held.append(_Events(none, none, none, none, weights))
             self._counters.append([])
 
