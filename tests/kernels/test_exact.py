@@ -1,7 +1,7 @@
 """Exact numbers of matches against Python's integers."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepbench.kernels import exact
@@ -45,6 +45,8 @@ def test_differences_are_exact(one: int, other: int, digits: int) -> None:
 
 
 @given(drawn=st.lists(_NUMBERS, min_size=4, max_size=4), digits=st.integers(1, 3))
+@example(drawn=[-1] * 4, digits=1)  # the largest that are not large
+@example(drawn=[-1] * 4, digits=3)
 def test_four_numbers_that_are_not_large_can_be_added(drawn: list[int], digits: int) -> None:
     bound = exact.LARGE << exact.DIGIT_BITS * (digits - 1)
     numbers = [number % bound for number in drawn]
