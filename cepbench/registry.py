@@ -72,15 +72,19 @@ class Registry(Mapping[str, Entry]):
                 self.remove(taken.name)
         self._entries[entry.name] = entry
 
-    def decorator(self, name: str, entry: Callable[[Any], Entry]) -> Callable[[_F], _F]:
-        """Registers the entry made of the decorated function or class, which it returns unchanged.
-
-        A name that is no printable text is an error, and so is a decorated object that does not fit.
-        """
+    def check_name(self, name: Any) -> None:
+        """Check that the name of a user-defined entry is a printable text."""
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise self._error(
                 f"each {self._what} needs a name, as in {self._example}, not {shown(name)}"
             )
+
+    def decorator(self, name: str, entry: Callable[[Any], Entry]) -> Callable[[_F], _F]:
+        """Registers the entry made of the decorated function or class, which it returns unchanged.
+
+        A name that is none is an error, and so is a decorated object that does not fit.
+        """
+        self.check_name(name)
 
         def register(made: _F) -> _F:
             if not self._fits(made):

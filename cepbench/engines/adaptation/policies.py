@@ -151,6 +151,7 @@ def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F
     ... def every_tenth(situation):
     ...     return "the tenth round" if situation.round % 10 == 0 else None
     """
+    ADAPTATION_POLICIES.check_name(name)
     foresees = flag(foresees, f"{name}: foresees", AdaptationError)
 
     def entry(function: Callable[[Situation], str | None]) -> AdaptationPolicy:

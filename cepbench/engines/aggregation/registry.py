@@ -69,6 +69,7 @@ def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callab
     ...     def push(self, batch):
     ...         return self._inner.take(batch)
     """
+    AGGREGATORS.check_name(name)
     concepts = flag(concepts, f"{name}: concepts", EvaluationError)
     return AGGREGATORS.decorator(
         name,

@@ -105,6 +105,7 @@ def plan_evaluator(
     ... def my_engine(pattern, stream, plan):
     ...     return cep.evaluate(pattern, stream, plan, evaluator="tree").matches
     """
+    EVALUATORS.check_name(name)
 
     def listed(given: Collection[str], what: str, known: Collection[str] | None) -> tuple[str, ...]:
         its = elements(given, f"{name}: {what}", '["order"]', EvaluationError)

@@ -125,6 +125,7 @@ def cost_model(
     ... def largest(problem, tree):
     ...     return max(problem.partial_matches(leaves(node)) for node in post_order(tree))
     """
+    COST_MODELS.check_name(name)
     choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
     form = "joins" if of == "join" else "plans"
     in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)

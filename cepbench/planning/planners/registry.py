@@ -146,6 +146,7 @@ def plan_generator(
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
+    PLAN_GENERATORS.check_name(name)
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     listed = [costs] if isinstance(costs, str) else costs
