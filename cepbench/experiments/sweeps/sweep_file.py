@@ -18,7 +18,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepbench.arguments import choice
+from cepbench.arguments import choice, shown, whole
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.experiments.sweeps.cells import Cell
 from cepbench.experiments.sweeps.configuration import (
@@ -474,16 +474,32 @@ def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
                 )
             windows = {}
             for name, data in streams.items():
+                window = None
                 if isinstance(data, Mapping) and _WINDOW in data:
                     with at_key(name), at_key(_WINDOW):
-                        windows[name] = time_text(data[_WINDOW], f"the window of {name}")
+                        window = time_text(data[_WINDOW], f"the window of {name}")
                     data = {key: value for key, value in data.items() if key != _WINDOW}
                 with at_key(name):
-                    found[name] = _checked_data(data, f"stream {name!r}", defaults)
-        values["streams"] = dict.fromkeys(streams, "x")
+                    for each, of_seed in _by_seed(name, data, defaults).items():
+                        found[each] = _checked_data(of_seed, f"stream {name!r}", defaults)
+                        if window is not None:
+                            windows[each] = window
+        values["streams"] = dict.fromkeys(found, "x")
         if windows:
             values["stream_windows"] = windows
     return found
+
+
+def _by_seed(name: str, data: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A stream by its name; one with a list of seeds as a stream of each, such as ``small-seed0``."""
+    seeds = {**defaults, **data}.get("seed") if isinstance(data, Mapping) else None
+    if not isinstance(seeds, list):
+        return {name: data}
+    with at_key("seed"):
+        listed = [whole(seed, "each seed", ExperimentError, least=0) for seed in seeds]
+        if not listed or len(set(listed)) < len(listed):
+            raise ExperimentError(f"seed lists different seeds, at least one, not {shown(seeds)}")
+    return {f"{name}-seed{seed}": {**data, "seed": seed} for seed in listed}
 
 
 def _checked_data(value: Any, name: str, defaults: Mapping[str, Any]) -> str | Mapping[str, Any]:

@@ -591,6 +591,32 @@ def test_streams_and_rates_that_contradict(tmp_path: Path) -> None:
             read_sweep(write(tmp_path, TOP + added))
 
 
+SEEDS = """\
+pattern_sets = ["kleene"]
+stream_defaults = { kind = "stock-ticker", seed = [0, 4] }
+[streams.a]
+events = 5
+window = "7 units"
+[streams.b]
+events = 6
+seed = [2]
+[streams.c]
+events = 7
+seed = 3
+"""
+
+
+def test_a_list_of_seeds_makes_a_stream_of_each(tmp_path: Path) -> None:
+    sweep = read_sweep(write(tmp_path, SEEDS))
+    drawn = {name: (its.size, its.parameters["seed"]) for name, its in sweep.generated.items()}
+    assert drawn == {"a-seed0": (5, 0), "a-seed4": (5, 4), "b-seed2": (6, 2), "c": (7, 3)}
+    config = sweep.config(dict.fromkeys(drawn, "x"))
+    assert dict(config.stream_windows) == {"a-seed0": "7 units", "a-seed4": "7 units"}
+    for seeds in ("[]", "[1, 1]", "[-1]", '["x"]', "[0.5]"):
+        with pytest.raises(ExperimentError, match=r"mine\.toml, line 8: .*seed"):
+            read_sweep(write(tmp_path, SEEDS.replace("[2]", seeds)))
+
+
 def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ExperimentError, match=r"there is no file .*other\.toml"):
         find_sweep(tmp_path / "other.toml")

@@ -61,7 +61,10 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     matching = runs["seconds_matching"] + runs["seconds_buffer"].fillna(0)
     both = matching + runs["seconds_construction"]
     events = runs["output_complexity"].where(runs["output_complexity"] > 0)
+    stream = runs["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
     return runs.assign(
+        stream=stream["name"],
+        repetition=stream["seed"].fillna("0") + "." + runs["repetition"].astype(str),
         query=named.str.replace("star", "*") + runs["strategy"].map(STRATEGIES),
         engine=runs["evaluator"].map(ENGINES),
         window_size=[_units(pattern) // SYMBOLS for pattern in runs["pattern"]],

@@ -49,12 +49,14 @@ def test_a_stream_has_400_windows_of_events_and_a_window_w_events_of_each_symbol
         size = parse(f"PATTERN SEQ(A a) WITHIN {window or '1000 units'}").window.length // SYMBOLS
         assert made["events"] == windows * size
         assert made["kind"] == "stock-ticker" and made.get("symbols", SYMBOLS) == SYMBOLS
-        if stream.startswith("w"):
-            assert stream == f"w{size}"
-        else:
-            assert stream == f"p{round(100 * made['p']):03d}"
+        base = f"w{size}" if stream.startswith("w") else f"p{round(100 * made['p']):03d}"
+        assert stream == f"{base}-seed{made['seed']}"
+    seeds: dict[str, list[int]] = {}
+    for stream, made in sweep.data.items():
+        seeds.setdefault(stream.partition("-")[0], []).append(made["seed"])
+    assert all(each == [0, 1, 2, 3, 4] for each in seeds.values())
     if name in ("window_size", "merging"):
-        assert list(sweep.data) == ["w500", "w1000", "w1500", "w2000"]
+        assert list(seeds) == ["w500", "w1000", "w1500", "w2000"]
 
 
 @EVERY_SWEEP
@@ -93,7 +95,7 @@ def settings_of(notebook: str) -> set[str]:
         for name, _ in config.user_patterns
         for strategy in config.strategies
     }
-    sizes = {stream.removeprefix("w") for stream in config.data_of}
+    sizes = {stream.removeprefix("w").partition("-")[0] for stream in config.data_of}
     match notebook:
         case "figure_8b_8c":
             return sizes

@@ -78,6 +78,19 @@ def test_runs_have_the_numbers_of_the_papers_tables() -> None:
     assert counted[["match_length"]].isna().all(axis=None)
 
 
+def test_seeds_are_runs_of_their_own() -> None:
+    apart = results()
+    two = pd.concat([apart.assign(stream=apart["stream"] + f"-seed{seed}") for seed in (0, 4)])
+    runs = runs_of(two)
+    assert set(runs["stream"]) == {"w500", "w2000"} and len(runs) == 2 * len(apart)
+    assert set(runs["repetition"]) == {f"{seed}.{k}" for seed in (0, 4) for k in range(5)}
+    figure = figure_runs(runs[runs["engine"] == "merging"], "window_size", "query")
+    assert not figure.duplicated(["pattern_id", "generator"]).any()
+    assert runs["merged_percent"].count() == 2 * runs_of(apart)["merged_percent"].count()
+    gained = gains(runs, "window_size", "query", over="merging", under="basic")
+    assert len(gained) == 2 * 5 * 8 and gained["gain"].eq(1.5).all()
+
+
 def test_windows_are_settings_and_queries_series() -> None:
     runs = runs_of(results())
     figure = figure_runs(runs[runs["engine"] == "basic"], "window_size", "query")
@@ -147,7 +160,7 @@ def test_printed_tables_have_a_number_for_each_setting() -> None:
 
 def test_gains_are_of_runs_of_one_repetition() -> None:
     runs = runs_of(results("count"))
-    slow = (runs["repetition"] == 4) & (runs["engine"] != "backtrack")
+    slow = (runs["repetition"] == "0.4") & (runs["engine"] != "backtrack")
     runs.loc[slow, "events_per_second"] /= 7  # both engines: the machine was busy
     gained = gains(runs, "window_size", "query", over="merging", under="basic")
     assert gained["gain"].to_list() == pytest.approx([1.5] * len(gained))
