@@ -303,8 +303,11 @@ def test_engines_of_the_third_study_find_the_same_matches_and_its_claims_are_jud
 ) -> None:
     for stem in (name for name in CHARTS if name.startswith("agrawal2008/")):
         runs = table(files, stem)
+        seed = runs["repetition"].str.partition(".")[0]
+        of_stream = runs.groupby(["pattern_set", "query", seed])["matches"]
+        assert (of_stream.nunique() == 1).all() and (runs["matches"] > 0).all(), stem
+        assert set(seed) == {*"01234"}
         cells = runs.groupby(["pattern_set", "query"])
-        assert (cells["matches"].nunique() == 1).all() and (runs["matches"] > 0).all(), stem
         assert set(runs["status"]) == {OK} and cells.size().min() >= 5
     verdicts = table(files, "agrawal2008/ledger", "ledger")
     assert list(by_claim(verdicts)["id"]) == [

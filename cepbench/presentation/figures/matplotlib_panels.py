@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
+from cepbench.diagram import text_width
 from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.recording import record
 
@@ -44,6 +45,9 @@ _LOOK: Any = {
 
 #: Pixels of a panel on screen for an inch of print.
 _PIXELS = 80
+
+#: Points that a legend's mark takes beside its label, with the distance to the next one.
+_HANDLE = 52
 
 #: How whiskers are drawn, as arguments of ``errorbar``.
 _WHISKERS: Any = {"elinewidth": 1.0, "capthick": 1.0}
@@ -208,9 +212,12 @@ def _draw_legends(figure: Figure, drawn: list[tuple[Axes, Panel]], chart: Chart)
             continue
         # In heights of a letter: a share of the axes would be less below panels that are low.
         distance = 4.6 if axes.get_xlabel() else 2.4
+        # A line of labels much wider than the panel would leave no room for the panels.
+        label = _HANDLE + max(text_width(label, TEXT) for label in labels[id(panel)])
+        fitting = int(1.2 * 72 * chart.size[0] / _PIXELS / label)
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=distance, ncols=3,
-            fontsize=TEXT, handlelength=3,
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=distance,
+            ncols=max(1, min(3, fitting)), fontsize=TEXT, handlelength=3,
         )  # fmt: skip
 
 
