@@ -265,3 +265,11 @@ def test_whiskers_that_reach_zero_stay_in_their_panel_and_hold_their_marks(case:
             assert low * 0.999 <= float(start) and float(end) <= high * 1.001
             assert any(float(start) <= mark <= float(end) for mark in marks)
         assert len(drawn.spans) > 1
+
+
+def test_labels_wider_than_a_panel_leave_room_for_it() -> None:
+    name, (summary, *given), named, _ = CASES["lines"]
+    renamed = summary["generator"].astype(str) + " under a name as long as that, 2000 ms"
+    figure = getattr(static, name)(summary.assign(generator=renamed), *given, **named)
+    figure.draw_without_rendering()  # a warning, which is an error here, says that nothing fits
+    assert all(axes.get_window_extent().height > 50 for axes in figure.axes)
