@@ -6,13 +6,17 @@ Every chart is built once as a :class:`Chart`. :mod:`.altair_panels` draws it wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from functools import wraps
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import pandas as pd
 
 from cepbench.presentation.figures.styles import Mark, Style
+
+_P = ParamSpec("_P")
+_Drawn = TypeVar("_Drawn")
 
 #: What whiskers are, unless a chart says otherwise.
 WHISKERS = "whiskers: 95 % of bootstrap resamples of patterns"
@@ -186,6 +190,21 @@ class Chart:
             replace(panel, marks=[each.within(panel.x or self.x, self.y) for each in panel.marks])
             for panel in self.panels
         ]
+
+
+def drawn_by(
+    draw: Callable[[Chart], _Drawn],
+) -> Callable[[Callable[_P, Chart]], Callable[_P, _Drawn]]:
+    """Makes a function that builds a chart one that also draws it."""
+
+    def drawing(build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
+        @wraps(build)
+        def drawn(*given: _P.args, **named: _P.kwargs) -> _Drawn:
+            return draw(build(*given, **named))
+
+        return drawn
+
+    return drawing
 
 
 def around(low: float, high: float, *, log: bool) -> tuple[float, float]:
