@@ -201,7 +201,7 @@ def test_parents_stand_above_the_middle_of_their_children() -> None:
 
 def test_texts_of_a_tree_are_apart() -> None:
     names = [f"variable_{number}" for number in range(6)]
-    notes = [["123 expected", "456 measured"]] * 11
+    notes = [["123,456,789 expected", "456 measured"]] * 11
     boxes = tree_diagram(OrderPlan(names).tree, notes).boxes
     texts = [text.points for box in boxes for text in box.texts]
     assert len(texts) == 6 + 22
