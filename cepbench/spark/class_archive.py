@@ -37,7 +37,7 @@ def write_class_archive() -> None:
         counts = rows.groupBy("remainder").count()
         counts.join(rows, "remainder").orderBy("id").toPandas()
         gateway: Any = SparkContext._gateway
-        end_java(gateway.proc, _TIMEOUT)
+        end_java(gateway, _TIMEOUT)
         unfinished.chmod(0o644)  # Java makes it read-only, so that it could not be synced
 
 

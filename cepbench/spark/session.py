@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
 from filelock import BaseFileLock, FileLock, Timeout
+from py4j.clientserver import ClientServer
+from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -209,11 +212,18 @@ def _launch(conf: SparkConf, log: Path) -> None:
             gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
         # A stopped session keeps its Java process, which the next one reuses.
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
-        atexit.register(end_java, gateway.proc)
+        atexit.register(end_java, gateway)
 
 
-def end_java(process: subprocess.Popen[bytes], timeout: float = 10) -> None:
+def end_java(gateway: JavaGateway, timeout: float = 10) -> None:
     """Stop Java and wait for it, so that it writes nothing more to the scratch folder."""
+    process: subprocess.Popen[bytes] = gateway.proc
+    # Once a second a thread of py4j tells Java which objects Python has dropped, and logs an
+    # error where Java is ending: from here on nothing is put into the queue that it reads.
+    if isinstance(gateway, ClientServer):
+        client = gateway._gateway_client
+        unsent, client.finalizer_deque = client.finalizer_deque, deque()
+        unsent.clear()
     try:
         if SparkContext._active_spark_context is not None:
             SparkContext._active_spark_context.stop()

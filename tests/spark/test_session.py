@@ -66,7 +66,7 @@ time.sleep(600)
 """
 
 
-def testscratch_folders_of_killed_processes_are_removed(
+def test_scratch_folders_of_killed_processes_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = [sys.executable, "-c", SCRATCH]

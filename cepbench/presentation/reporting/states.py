@@ -1,0 +1,97 @@
+"""The states of a claim, and how they follow from its tests.
+
+A test is on *work*, which no clock blurs (partial matches, objects, bytes, costs of plans), or on
+*time*. Where a claim has both, work comes first: a method that saves the work which the paper says
+it saves, on an engine whose clock does not show it, is told apart from one that does not save it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from cepbench.experiments.analysis.checks import NO_DATA, TOO_FEW, Measured
+
+#: The states, of one test or of a claim; of one test without the third and fourth.
+HOLDS = "holds"
+EXCEEDS = "exceeds"
+IN_WORK = "holds in work, not in time"
+PARTLY = "holds in part"
+UNDECIDED = "undecided"
+FAILS = "does not hold"
+OPEN = "not testable"
+STATES = (HOLDS, EXCEEDS, IN_WORK, PARTLY, UNDECIDED, FAILS, OPEN)
+#: The states of several claims.
+PLURAL = {
+    HOLDS: "hold",
+    EXCEEDS: "exceed the paper",
+    IN_WORK: "hold in work, not in time",
+    PARTLY: "hold in part",
+    UNDECIDED: "are undecided",
+    FAILS: "do not hold",
+    OPEN: "are not testable",
+}
+
+#: Why a time that a paper prints in seconds is not testable.
+NOT_COMPARABLE = "not comparable"
+
+
+def judge(
+    measured: Measured, low: float, high: float, *, is_factor: bool = False
+) -> tuple[str, str, str]:
+    """State of one test, by its measurement and the expected range, and why if it is open.
+
+    It holds if the whole interval is within the range, and does not if all of it is outside. A
+    factor that is printed as a gain is exceeded by a larger gain: one of a range that lies above 1
+    by a larger factor, one below 1 by a smaller one, and one of a range around 1 by none. It holds too
+    where the interval contains that end alone. Otherwise it is undecided, or not testable; then the
+    second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
+    third says so in words.
+    """
+    if measured.lack:
+        return (UNDECIDED if measured.lack == TOO_FEW else OPEN), measured.lack, measured.problem
+    if math.isnan(measured.low) or math.isnan(measured.high):
+        return UNDECIDED, TOO_FEW, "there is no interval"
+    if low <= measured.low and measured.high <= high:
+        return HOLDS, "", ""
+    gains_above, gains_below = is_factor and low >= 1, is_factor and high <= 1
+    if (gains_above and measured.low > high) or (gains_below and measured.high < low):
+        return EXCEEDS, "", ""
+    if measured.high < low or measured.low > high:
+        return FAILS, "", ""
+    if measured.left_out and measured.high == math.inf:
+        return OPEN, NO_DATA, f"{measured.left_out} runs did not end"
+    if (gains_above and measured.low >= low) or (gains_below and measured.high <= high):
+        return HOLDS, "", ""
+    ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
+    return UNDECIDED, TOO_FEW, f"the interval contains {' and '.join(ends)}"
+
+
+def state_in_setting(tests: Iterable[tuple[str, bool]]) -> str:
+    """The state in one setting, of tests' states, each with whether it is on time.
+
+    Tests that are not testable do not count beside others. One that is undecided leaves all of it
+    undecided, whatever the others say: they may agree with it in the end.
+    """
+    counted = [(state, timed) for state, timed in tests if state != OPEN]
+    states = {state for state, _ in counted}
+    if len(states) <= 1:
+        return states.pop() if states else OPEN
+    if UNDECIDED in states:
+        return UNDECIDED
+    if states <= {HOLDS, EXCEEDS}:
+        return counted[-1][0]  # the last test is on what the claim is about
+    fails = [timed for state, timed in counted if state == FAILS]
+    return IN_WORK if all(fails) and not all(timed for _, timed in counted) else PARTLY
+
+
+def state_of(settings: Iterable[str]) -> str:
+    """The state of a claim, of its states in all settings: in part where they differ, undecided where one is."""
+    states = {state for state in settings if state != OPEN}
+    if UNDECIDED in states:
+        return UNDECIDED
+    if len(states) <= 1:
+        return states.pop() if states else OPEN
+    if states <= {HOLDS, EXCEEDS}:
+        return HOLDS
+    return IN_WORK if states <= {HOLDS, EXCEEDS, IN_WORK} else PARTLY
