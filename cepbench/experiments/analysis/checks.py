@@ -87,6 +87,12 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
     ),
 }  # fmt: skip
 
+#: Columns that a clock gives, beside those named ``seconds…``.
+CLOCKED = {
+    "events_per_second", "plan_seconds", "latency_mean", "results_per_ms", "load", "over_best",
+    "matching", "matching_and_construction", "matching_percent", "construction_percent",
+}  # fmt: skip
+
 #: Why a check measures nothing: its runs are not there; there are too few patterns; or no pattern
 #: is of the kind that the claim is about.
 NO_DATA, TOO_FEW, NO_CASE = "no data", "too few patterns", "no such case"
@@ -276,6 +282,11 @@ def measure(
 def is_of_runs(check: ClaimCheck) -> bool:
     """Whether a check reads what runs of plans measured, rather than plans alone."""
     return not METRICS.keys().isdisjoint(_read(check.metric))
+
+
+def is_timed(check: ClaimCheck) -> bool:
+    """Whether a check reads a clock."""
+    return any(name in CLOCKED or name.startswith("seconds") for name in _read(check.metric))
 
 
 def _columns_of(check: ClaimCheck, table: pd.DataFrame) -> tuple[str, ...]:

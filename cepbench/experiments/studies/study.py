@@ -22,6 +22,8 @@ class Study:
     notebooks: Sequence[str]
     #: The plan generators that its claims are about; empty: every row counts.
     generators: Sequence[str] = ()
+    #: The paper's engine, as results name it in ``engine`` or ``regime``: where several ran, it decides.
+    engine: str = ""
     #: Sizes in which all of it can be run.
     profiles: Sequence[str] = ("quick", "full")
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from cepbench.errors import ReportError
-from cepbench.experiments.analysis.checks import CHECK_KINDS, ClaimCheck, Selection
+from cepbench.experiments.analysis.checks import CHECK_KINDS, ClaimCheck, Selection, is_timed
 from cepbench.experiments.studies.registry import find_study
 from cepbench.experiments.studies.study import Study
 from cepbench.presentation.figures.rows import quantity_of
@@ -38,9 +38,12 @@ _SIDES = ("over", "under", "than")
 _OPTIONS = tuple(
     each.name for each in fields(ClaimCheck) if each.name not in ("kind", "metric", *_SIDES)
 )
-_OTHERS = ("expected", *_BESIDE, "reason", "superseded")
+_OTHERS = ("expected", *_BESIDE, "reason", "absolute")
 #: Ends of an expected range.
 _ENDS = ("from", "to")
+
+#: Kinds of checks whose number is a factor between two sides, if they have two.
+_FACTORS = ("ratio", "ratio_of_ratios", "ratio_of_averages", "set_contrast")
 
 #: Words for metrics where they are not those of charts.
 _METRICS = {
@@ -83,6 +86,16 @@ class ClaimTest:
     text: str
 
     @property
+    def is_timed(self) -> bool:
+        """Whether its number comes from a clock, rather than from work that is counted."""
+        return is_timed(self.check)
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether its number is the factor between two sides."""
+        return self.check.under is not None and self.check.kind in _FACTORS
+
+    @property
     def fails_if(self) -> str:
         """Where the whole interval would have to be for the verdict "does not hold"."""
         ends = []
@@ -111,8 +124,8 @@ class Claim:
     tests: tuple[ClaimTest, ...]
     #: Why it comes out as it does, where that is not "holds" and known.
     reason: Reason | None = None
-    #: Whether a result outside of the expected range makes the claim obsolete.
-    superseded: bool = False
+    #: Whether its number is a time on the paper's machine, with which ours cannot be compared.
+    absolute: bool = False
     #: What was measured in a few words, for the front page; empty if the claim is not on it.
     headline: str = ""
 
@@ -227,7 +240,7 @@ def _claim(
         **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},
         tests=tuple(tests),
         reason=reasons[entry["reason"]] if "reason" in entry else None,
-        superseded=entry.get("superseded", False),
+        absolute=entry.get("absolute", False),
         headline=headline,
     )
 

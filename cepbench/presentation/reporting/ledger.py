@@ -1,4 +1,4 @@
-"""Tables of the ledger for readers: claims in rows, regimes in columns."""
+"""Tables of the ledger for readers: claims in rows, work and time side by side."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import pandas as pd
 from markupsafe import Markup
 from pandas.io.formats.style import Styler
 
-from cepbench.presentation.reporting.verdicts import (
+from cepbench.presentation.reporting.states import (
+    EXCEEDS,
     FAILS,
     HOLDS,
+    IN_WORK,
     OPEN,
     PARTLY,
-    SUPERSEDED,
+    UNDECIDED,
+)
+from cepbench.presentation.reporting.verdicts import (
     by_claim,
     place_and_basis,
     shown_interval,
@@ -23,24 +27,28 @@ from cepbench.presentation.reporting.verdicts import (
     varied_in,
 )
 
-#: Verdict → class of its look in the style sheet, and a sign, since colour alone says nothing.
+#: State → class of its look in the style sheet, and a sign, since colour alone says nothing.
 LOOKS = {
     HOLDS: ("holds", "✓"),
+    EXCEEDS: ("exceeds", "»"),
+    IN_WORK: ("in-work", "◑"),
     PARTLY: ("partly", "½"),
+    UNDECIDED: ("undecided", "~"),
     FAILS: ("fails", "✗"),
-    SUPERSEDED: ("superseded", "»"),
     OPEN: ("open", "?"),
 }
 
-#: Head of the column of results without regimes.
-MEASURED = "measured"
+#: Heads of the columns of tests on what is counted, and on what a clock says.
+WORK, TIME = "in work", "in time"
 
 #: The variables are those of the site, which has others in the dark.
 _COLOURS = {
     HOLDS: "--holds, #117733",
+    EXCEEDS: "--exceeds, #00578a",
+    IN_WORK: "--in-work, #0b6a6a",
     PARTLY: "--partly, #7a5200",
+    UNDECIDED: "--undecided, #5a5080",
     FAILS: "--fails, #882255",
-    SUPERSEDED: "--superseded, #00578a",
     OPEN: "--open, #616161",
 }
 
@@ -48,14 +56,18 @@ _COLOURS = {
 def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     """The table of :func:`cepbench.presentation.reporting.verdicts.ledger` for a notebook's cell.
 
-    A row is a claim; a column a regime has a line for each test in it, with the sign of its verdict, value
-    and 95 % interval. A ``short`` one is without the checks and their conditions of failure, and without
+    A row is a claim. The columns :data:`WORK` and :data:`TIME` have a line for each test and setting, with
+    the sign of its verdict, value and 95 % interval; those of an engine that decides nothing come
+    last, as "also". A ``short`` one is without the checks and their conditions of failure, and without
     anchors: links lead to the longer table of a claim.
     """
     first = by_claim(table)
     main = table.drop_duplicates(["paper", "id"], keep="last")
-    varied = [name for name in varied_in(table) if name != "regime"]
-    columns = _by_regime(table, varied)
+    columns = {
+        head: _lines(table, table["is_timed"] == timed)
+        for head, timed in ((WORK, False), (TIME, True))
+    }
+    columns = {head: lines for head, lines in columns.items() if any(lines)}
     shown = pd.DataFrame(
         {
             "claim": first["statement"].to_numpy(),
@@ -91,19 +103,17 @@ def _conditions(table: pd.DataFrame) -> list[str]:
     return list(named.groupby([tests["paper"], tests["id"]], sort=False).agg("; ".join))
 
 
-def _by_regime(table: pd.DataFrame, varied: Sequence[str]) -> dict[str, list[str]]:
-    """Head of a column → the lines of each claim."""
-    shown = tested(table)
-    several = table.groupby("id")["basis"].transform("nunique") > 1
-    columns = {}
-    for regime in shown["regime"].unique() if len(shown) else [""]:
-        lines: dict[str, list[str]] = {str(name): [] for name in table["id"].unique()}
-        rows: Iterator[Any] = shown[shown["regime"] == regime].itertuples()
-        for row in rows:
-            what = place_and_basis(row, varied, several=several[row.Index])
-            lines[row.id].append(f"{LOOKS[row.verdict][1]} {what} {measured_text(row)}")
-        columns[regime or MEASURED] = ["\n".join(each) for each in lines.values()]
-    return columns
+def _lines(table: pd.DataFrame, chosen: pd.Series[bool]) -> list[str]:
+    """The chosen rows of each claim that had data, a line each."""
+    varied = varied_in(table)
+    lines: dict[str, list[str]] = {str(name): [] for name in table["id"].unique()}
+    shown = tested(table[chosen]).sort_values("also", kind="stable")
+    several = shown.groupby("id")["basis"].transform("nunique") > 1
+    rows: Iterator[Any] = shown.itertuples()
+    for row in rows:
+        what = place_and_basis(row, varied, several=several[row.Index])
+        lines[row.id].append(f"{LOOKS[row.verdict][1]} {what} {measured_text(row)}")
+    return ["\n".join(its) for its in lines.values()]
 
 
 def measured_text(row: Any) -> str:

@@ -35,6 +35,9 @@ PLURAL = {
 #: Why a time that a paper prints in seconds is not testable.
 NOT_COMPARABLE = "not comparable"
 
+#: A range within this factor of 1 says "slightly" or "comparable", which a larger factor contradicts.
+_SLIGHTLY = 1.25
+
 
 def judge(
     measured: Measured, low: float, high: float, *, is_factor: bool = False
@@ -42,26 +45,27 @@ def judge(
     """State of one test, by its measurement and the expected range, and why if it is open.
 
     It holds if the whole interval is within the range, and does not if all of it is outside. A
-    factor that is printed as a gain is exceeded by a larger gain: one of a range that lies above 1
-    by a larger factor, one below 1 by a smaller one, and one of a range around 1 by none. It holds too
-    where the interval contains that end alone. Otherwise it is undecided, or not testable; then the
-    second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
+    printed factor is exceeded by one further from 1, unless it says "slightly"; it holds too where
+    the interval contains that end of its range alone. Otherwise it is undecided, or not testable;
+    then the second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
     third says so in words.
     """
     if measured.lack:
-        return (UNDECIDED if measured.lack == TOO_FEW else OPEN), measured.lack, measured.problem
+        some = measured.lack == TOO_FEW and measured.patterns > 0
+        return UNDECIDED if some else OPEN, measured.lack, measured.problem
     if math.isnan(measured.low) or math.isnan(measured.high):
         return UNDECIDED, TOO_FEW, "there is no interval"
     if low <= measured.low and measured.high <= high:
         return HOLDS, "", ""
-    gains_above, gains_below = is_factor and low >= 1, is_factor and high <= 1
-    if (gains_above and measured.low > high) or (gains_below and measured.high < low):
+    more = is_factor and low > 1 and high > _SLIGHTLY
+    less = is_factor and high < 1 and low < 1 / _SLIGHTLY
+    if (more and measured.low > high) or (less and measured.high < low):
         return EXCEEDS, "", ""
     if measured.high < low or measured.low > high:
         return FAILS, "", ""
     if measured.left_out and measured.high == math.inf:
         return OPEN, NO_DATA, f"{measured.left_out} runs did not end"
-    if (gains_above and measured.low >= low) or (gains_below and measured.high <= high):
+    if (more and measured.low >= low) or (less and measured.high <= high):
         return HOLDS, "", ""
     ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
     return UNDECIDED, TOO_FEW, f"the interval contains {' and '.join(ends)}"

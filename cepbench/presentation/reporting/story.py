@@ -14,9 +14,8 @@ from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
+from cepbench.presentation.reporting.states import PLURAL, STATES
 from cepbench.presentation.reporting.verdicts import (
-    PLURAL,
-    VERDICTS,
     by_claim,
     filled,
     overall_of,
@@ -39,7 +38,7 @@ class Cell:
     """A claim measured in one setting."""
 
     #: Regime, engine and predicates, and the basis where a claim is tested on several; empty where there
-    #: is one of each.
+    #: is one of each. An engine beside the paper's is "also".
     place: str
     #: Value, or the claim's headline with it; a dash if nothing was measured.
     measured: str
@@ -90,7 +89,12 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
     for claim, rows in _known(ledger):
         cells = []
         for row in rows:
-            if not claim.headline or row.basis != claim.main.basis or pd.isna(row.value):
+            if (
+                row.also
+                or not claim.headline
+                or row.basis != claim.main.basis
+                or pd.isna(row.value)
+            ):
                 continue
             shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
             written = shown_percent if "{percent}" in claim.headline else shown_value
@@ -146,7 +150,7 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
 
 def _counted(verdicts: list[str]) -> str:
     """How many of the claims have each verdict, as a sentence."""
-    counts = [(verdict, verdicts.count(verdict)) for verdict in VERDICTS]
+    counts = [(verdict, verdicts.count(verdict)) for verdict in STATES]
     words = ", ".join(
         f"{count} {verdict if count == 1 else PLURAL[verdict]}"
         for verdict, count in counts

@@ -5,8 +5,9 @@ Papers compare averages over patterns. Here a claim is measured by the geometric
 ratios of single patterns unless it is about averages, with a bootstrap interval: one pattern of a
 thousand times the others' throughput then counts as much as any other.
 
-A claim about throughput or memory is judged twice in each setting: on partial matches, which no
-clock blurs, and on what it is about.
+A claim about throughput or memory is tested twice in each setting: on work, which no clock blurs,
+and on what it is about. Where several engines ran it, the paper's own decides, and what the others
+measured stands beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import pandas as pd
 from cepbench.experiments.analysis.checks import (
     NO_CASE,
     NO_DATA,
-    TOO_FEW,
     ClaimCheck,
     Measured,
     is_of_runs,
@@ -29,6 +29,7 @@ from cepbench.experiments.analysis.checks import (
 )
 from cepbench.experiments.analysis.settings import Setting, by_setting
 from cepbench.experiments.studies.registry import find_study
+from cepbench.experiments.studies.study import Study
 from cepbench.presentation.reporting.claims import (
     PARTIAL_MATCHES,
     PLACEHOLDER,
@@ -36,22 +37,16 @@ from cepbench.presentation.reporting.claims import (
     ClaimTest,
     ledger_file,
 )
-
-#: The verdicts.
-HOLDS = "holds"
-PARTLY = "holds in part"
-FAILS = "does not hold"
-SUPERSEDED = "superseded"
-OPEN = "not testable"
-VERDICTS = (HOLDS, PARTLY, FAILS, SUPERSEDED, OPEN)
-#: The verdicts on several claims.
-PLURAL = {
-    HOLDS: "hold",
-    PARTLY: "hold in part",
-    FAILS: "do not hold",
-    SUPERSEDED: "superseded",
-    OPEN: "not testable",
-}
+from cepbench.presentation.reporting.states import (
+    HOLDS,
+    NOT_COMPARABLE,
+    OPEN,
+    STATES,
+    UNDECIDED,
+    judge,
+    state_in_setting,
+    state_of,
+)
 
 #: Columns that name a setting.
 SETTING = ("regime", "engine", "predicates")
@@ -60,46 +55,13 @@ _BY_SETTING = list[tuple[Setting, pd.DataFrame]]
 _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 
 
-def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
-    """Verdict on a measurement against an expected range, and why if it is not testable.
-
-    The claim holds if the whole interval is within the range, and does not if all of it is outside. Else
-    the second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
-    third says so in words.
-    """
-    if measured.lack:
-        return OPEN, measured.lack, measured.problem
-    if math.isnan(measured.low) or math.isnan(measured.high):
-        return OPEN, TOO_FEW, "there is no interval"
-    if low <= measured.low and measured.high <= high:
-        return HOLDS, "", ""
-    if measured.high < low or measured.low > high:
-        return FAILS, "", ""
-    if measured.left_out and measured.high == math.inf:
-        return OPEN, NO_DATA, f"{measured.left_out} runs did not end"
-    ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
-    return OPEN, TOO_FEW, f"the interval contains {' and '.join(ends)}"
-
-
-def combined(verdicts: Iterable[tuple[str, str]]) -> str:
-    """One verdict from verdicts and lacks of several settings and tests.
-
-    One that had no data or no case does not count beside others; one of too few patterns does: a claim
-    holds only where all the others hold.
-    """
-    given = list(verdicts)
-    counted = [verdict for verdict, lack in given if lack not in (NO_DATA, NO_CASE)]
-    found = set(counted)
-    if found and found <= {HOLDS}:
-        return HOLDS
-    if found & {HOLDS, PARTLY}:
-        return PARTLY
-    return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
-
-
 def overall_of(rows: pd.DataFrame) -> str:
-    """The verdict of :func:`combined` on rows of one claim."""
-    return combined(zip(rows["verdict"], rows["lack"], strict=True))
+    """The state of one claim, of its rows of :func:`ledger` that decide, or of some of them."""
+    its = rows[~rows["also"]] if not rows["also"].all() else rows
+    return state_of(
+        state_in_setting(zip(part["verdict"], part["is_timed"], strict=True))
+        for _, part in its.groupby(list(SETTING), sort=False)
+    )
 
 
 def tested(table: pd.DataFrame) -> pd.DataFrame:
@@ -124,8 +86,9 @@ def ledger(
     key), ``id``, ``figure``, ``section``, ``statement``, ``overall`` (verdict on the claim),
     ``why`` (it is not "holds", in a few words), ``title`` and ``reason`` (in full, where one is
     known); ``regime``, ``engine``, ``predicates`` (empty where results do not vary them),
-    ``basis``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval), ``patterns``,
-    ``left_out``, ``bounds``, ``verdict``, ``lack`` and ``detail`` (why it is not testable).
+    ``also`` (another engine than the paper's, which decides nothing), ``basis``, ``is_timed``,
+    ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval), ``patterns``,
+    ``left_out``, ``bounds``, ``verdict``, ``lack`` and ``detail`` (why it is open).
     """
     its = find_study(study)
     file = ledger_file(its)
@@ -137,7 +100,7 @@ def ledger(
             **row,
         }
         for claim in file.claims
-        for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
+        for row in _judged(claim, its, settings.get(claim.results, [(Setting(), None)]), seed)
     ]
     found = pd.DataFrame(rows)
     if quoted is None:
@@ -199,26 +162,33 @@ def _fields(measured: Measured) -> dict[str, object]:
 
 
 def _judged(
-    claim: Claim, settings: Sequence[tuple[Setting, pd.DataFrame | None]], seed: int
-) -> list[dict[str, object]]:
+    claim: Claim,
+    study: Study,
+    settings: Sequence[tuple[Setting, pd.DataFrame | None]],
+    seed: int,
+) -> list[dict[str, Any]]:
     """Rows of a claim; a setting that has none of its data is left out beside those that have."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for setting, table in _settings_of([test.check for test in claim.tests], settings):
         for test in claim.tests:
             measured = measure(test.check, table, seed=seed)
-            rows.append({**asdict(setting), **_verdict(claim, test, measured)})
+            rows.append({**asdict(setting), "also": False, **_verdict(claim, test, measured)})
     informed = {tuple(row[name] for name in SETTING) for row in rows if row["lack"] != NO_DATA}
-    if not informed:
-        return rows
-    return [row for row in rows if tuple(row[name] for name in SETTING) in informed]
+    rows = [row for row in rows if not informed or tuple(row[name] for name in SETTING) in informed]
+    of_paper = [study.engine in (row["engine"], row["regime"]) for row in rows]
+    if any(mine and row["verdict"] != OPEN for mine, row in zip(of_paper, rows, strict=True)):
+        for mine, row in zip(of_paper, rows, strict=True):
+            row["also"] = not mine
+    return rows
 
 
 def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, object]:
-    verdict, lack, detail = judge(measured, test.low, test.high)
-    if verdict == FAILS and claim.superseded:
-        verdict = SUPERSEDED
+    verdict, lack, detail = judge(measured, test.low, test.high, is_factor=test.is_factor)
+    if claim.absolute and verdict != OPEN:
+        verdict, lack, detail = OPEN, NOT_COMPARABLE, "a time in seconds on another machine"
     return {
         "basis": test.basis,
+        "is_timed": test.is_timed,
         "check": test.text,
         "fails_if": test.fails_if,
         **_fields(measured),
@@ -242,14 +212,15 @@ def _with_overall(
 
 def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     """Where a claim holds and where not; what is missing where it is not testable."""
+    deciding = part[~part["also"]]
     if overall == OPEN:
-        causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
+        causes = dict.fromkeys(zip(deciding["lack"], deciding["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
-    rows_tested = tested(part)
-    if rows_tested["verdict"].nunique() == 1:
+    rows_tested = tested(deciding)
+    if rows_tested["verdict"].nunique() == 1 and overall != UNDECIDED:
         return ""
     texts = []
-    for verdict in VERDICTS:
+    for verdict in STATES:
         its = rows_tested[rows_tested["verdict"] == verdict]
         places: dict[str, list[str]] = {}
         rows: Iterable[Any] = its.itertuples(index=False)
@@ -263,8 +234,7 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
             for place, bases in places.items()
         ]
         if named:
-            words = "undecided" if verdict == OPEN else verdict
-            texts.append(f"{words} ({'; '.join(named)})")
+            texts.append(f"{verdict} ({'; '.join(named)})")
     return "; ".join(texts)
 
 
@@ -320,8 +290,9 @@ def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
 
 
 def place_and_basis(row: Any, varied: Sequence[str], *, several: bool) -> str:
-    """The setting of a row, with what it is tested on where there are several."""
-    return ", ".join(text for text in (place_of(row, varied), row.basis if several else "") if text)
+    """The setting of a row, with what it is tested on where there are several; an engine beside the paper's is "also"."""
+    words = ("also" if row.also else "", place_of(row, varied), row.basis if several else "")
+    return ", ".join(filter(None, words))
 
 
 def shown_value(value: float) -> str:
@@ -352,7 +323,7 @@ def by_claim(table: pd.DataFrame) -> pd.DataFrame:
 def counts_of(table: pd.DataFrame) -> dict[str, int]:
     """Verdict → how many claims of :func:`ledger` have it; every verdict is there."""
     overall = by_claim(table)["overall"]
-    return {verdict: int((overall == verdict).sum()) for verdict in VERDICTS}
+    return {verdict: int((overall == verdict).sum()) for verdict in STATES}
 
 
 def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
@@ -364,4 +335,4 @@ def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
     ]
     heads = [*columns, "verdict"]
     counted = pd.DataFrame(judged, columns=heads).groupby(heads, sort=False).size()
-    return counted.unstack(fill_value=0).reindex(columns=list(VERDICTS), fill_value=0)
+    return counted.unstack(fill_value=0).reindex(columns=list(STATES), fill_value=0)

@@ -113,9 +113,13 @@ def test_no_number_is_typed_into_a_reason(study: object) -> None:
         assert not re.search(r"\d", plain), text
 
 
-def test_what_is_superseded_has_a_reason() -> None:
-    assert [claim.id for claim in CLAIMS if claim.superseded] == ["dp-b-takes-50-hours"]
-    assert all(claim.reason for claim in CLAIMS if claim.superseded)
+def test_times_in_seconds_are_the_claims_that_are_not_compared() -> None:
+    for study in STUDIES.values():
+        for claim in claims(study):
+            check = claim.main.check
+            alone = check.under is None and check.kind in ("median", "ratio", "maximum")
+            in_seconds = alone and claim.main.is_timed and "percent" not in check.metric
+            assert claim.absolute == (in_seconds and check.metric != "over_best"), claim.id
 
 
 WHOLE = """

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.shell import TEMPLATES, code_colours
 
 SHEET = (TEMPLATES / "site.css").read_text(encoding="utf-8")
@@ -14,10 +15,10 @@ AA = 4.5
 
 TEXTS = [
     (text, ground)
-    for text in ("text", "quiet", "link", "holds", "partly", "fails", "superseded", "open")
+    for text in ("text", "quiet", "link", *(look for look, _ in LOOKS.values()))
     for ground in ("page", "panel")
 ] + [("text", "mark")]
-TEXTS += [("on-verdict", look) for look in ("holds", "partly", "fails", "superseded")]
+TEXTS += [("on-verdict", look) for look in ("holds", "exceeds", "in-work", "partly", "fails")]
 
 
 def luminance(colour: str) -> float:

@@ -17,16 +17,9 @@ from cepbench.presentation.reporting.index import Report, StudyReport, index_htm
 from cepbench.presentation.reporting.navigation import Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import benchmarks_in, machine, versions
+from cepbench.presentation.reporting.states import FAILS, HOLDS, OPEN, PARTLY
 from cepbench.presentation.reporting.story import headlines, regime_lines, verdicts_by_figure
-from cepbench.presentation.reporting.verdicts import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    by_claim,
-    counts_of,
-    ledger,
-)
+from cepbench.presentation.reporting.verdicts import by_claim, counts_of, ledger
 from tests.presentation.reporting.offline import read_page
 
 EVIL = "<script>alert(1)</script>"
@@ -173,7 +166,8 @@ def test_the_front_page_says_what_holds_where() -> None:
     rows = pd.DataFrame(
         [{"paper": STUDY.key, "id": claim.id, "regime": regime, "engine": "columnar",
           "predicates": "", "basis": basis, "value": value, "low": value - 0.5, "high": value + 0.5,
-          "verdict": verdict, "lack": "", "overall": PARTLY}
+          "verdict": verdict, "lack": "", "overall": PARTLY, "also": False,
+          "is_timed": basis == "throughput"}
          for regime, value, verdict in (("sparse", 1.0, FAILS), ("dense", 3.0, HOLDS))
          for basis in ("partial matches", "throughput")]
     )  # fmt: skip

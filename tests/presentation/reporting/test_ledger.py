@@ -17,7 +17,8 @@ from cepbench.presentation.reporting.ledger import (
     measured_text,
     reasons_for_readers,
 )
-from cepbench.presentation.reporting.verdicts import FAILS, HOLDS, PARTLY, VERDICTS, ledger
+from cepbench.presentation.reporting.states import FAILS, HOLDS, PARTLY, STATES
+from cepbench.presentation.reporting.verdicts import ledger
 from tests.presentation.reporting.made_results import table_measuring
 
 CLAIM = next(claim for claim in claims(STUDY) if claim.id == "dp-ld-over-efreq-conjunction")
@@ -37,18 +38,18 @@ def verdicts() -> pd.DataFrame:
 
 
 def test_every_verdict_has_a_look_and_a_sign_of_its_own() -> None:
-    assert tuple(LOOKS) == VERDICTS
-    assert len(set(LOOKS.values())) == len({sign for _, sign in LOOKS.values()}) == len(VERDICTS)
+    assert tuple(LOOKS) == STATES
+    assert len(set(LOOKS.values())) == len({sign for _, sign in LOOKS.values()}) == len(STATES)
 
 
-def test_a_regime_is_a_column_and_a_test_is_a_line() -> None:
+def test_work_and_time_are_columns_and_a_test_in_a_setting_is_a_line() -> None:
     html = ledger_for_readers(verdicts()).to_html()
-    for head in ("claim", "verdict", "sparse", "dense", "why", "check"):
+    for head in ("claim", "verdict", "in work", "in time", "why", "check"):
         assert f">{head}</th>" in html, head
     assert f'aria-label="{FAILS}"' in html and f'aria-label="{HOLDS}"' in html
     assert "partial matches: wholly below 1.25; throughput: wholly below 2.16 or wholly " in html
-    assert re.search(r"throughput 2\.50[^;]*; 12 patterns", html)
-    assert "partial matches 1.00; 12 patterns<br>" in html  # no spread, so no interval
+    assert re.search(r"dense 2\.50[^;]*; 12 patterns", html)
+    assert "sparse 1.00; 12 patterns<br>" in html  # no spread, so no interval
     assert f">{PARTLY}</td>" in html
     assert 'id="claim-dp-ld-over-efreq-conjunction"' in html
 

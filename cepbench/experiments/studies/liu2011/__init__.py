@@ -17,4 +17,5 @@ STUDY = Study(
         "drift",
         "evacuation",
     ),
+    engine="hierarchical-stacks",
 )
