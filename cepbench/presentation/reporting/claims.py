@@ -19,9 +19,11 @@ from cepbench.presentation.figures.rows import quantity_of
 #: Basis of a test that involves no clock.
 PARTIAL_MATCHES = "partial matches"
 
-#: Key of a claim -> basis and metric of the test that it asks for beside the one on its own metric.
+#: Key of a claim -> basis and metric of the test that it asks for beside the one on its own metric;
+#: work is whatever its metric counts.
 _BESIDE = {
     "partial_matches": (PARTIAL_MATCHES, "fewer_partial_matches"),
+    "work": ("", ""),
     "time": ("time", "seconds"),
 }
 
@@ -48,6 +50,8 @@ _FACTORS = ("ratio", "ratio_of_ratios", "ratio_of_averages", "set_contrast")
 #: Words for metrics where they are not those of charts.
 _METRICS = {
     "fewer_partial_matches": "1 / partial matches created",
+    "fewer_steps": "1 / steps of an event",
+    "fewer_runs": "1 / simultaneous runs",
     "tree_cost": "plan cost, orders as left-deep trees",
     "normalized_cost": "normalized plan cost",
     "tree_cost_times_seconds": "plan cost × planning time",
@@ -56,6 +60,8 @@ _METRICS = {
 #: What a test is about in a word or two, likewise.
 _BASES = {
     "fewer_partial_matches": "partial matches created",
+    "fewer_steps": "steps",
+    "fewer_runs": "runs",
     "peak_bytes": "bytes",
     "latency_mean": "latency",
     "tree_cost_times_seconds": "cost and time",
@@ -232,10 +238,12 @@ def _claim(
             for option in own:
                 if option not in ("metric", *_OPTIONS):
                     raise ReportError(f"claim {name!r}: {key} has an unknown key {option!r}")
-            tests.append(_test(basis, {**entry, "metric": metric, **own}, expected, study, groups))
-    metric = entry["metric"]
-    basis = _BASES.get(metric, "cost" if "cost" in metric else quantity_of(metric).title.lower())
-    tests.append(_test(basis, entry, entry["expected"], study, groups))
+            of_test = {**entry, "metric": metric, **own}
+            if not of_test["metric"]:
+                raise ReportError(f"claim {name!r}: {key} has no 'metric'")
+            basis = basis or _basis_of(of_test["metric"])
+            tests.append(_test(basis, of_test, expected, study, groups))
+    tests.append(_test(_basis_of(entry["metric"]), entry, entry["expected"], study, groups))
     return Claim(
         **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},
         tests=tuple(tests),
@@ -243,6 +251,10 @@ def _claim(
         absolute=entry.get("absolute", False),
         headline=headline,
     )
+
+
+def _basis_of(metric: str) -> str:
+    return _BASES.get(metric, "cost" if "cost" in metric else quantity_of(metric).title.lower())
 
 
 def _test(

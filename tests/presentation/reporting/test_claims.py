@@ -89,7 +89,8 @@ def test_printed_factors_of_averages_are_tested_on_averages() -> None:
     assert averaged == {
         "dp-ld-over-efreq-kleene", "dp-ld-over-efreq-conjunction", "dp-ld-over-efreq-other-sets",
         "dp-b-over-zstream", "join-orders-memory", "dp-b-memory", "dp-b-over-zstream-size-3",
-        "dp-b-over-zstream-size-7", "dp-cheaper-by-57",
+        "dp-b-over-zstream-size-7", "dp-ld-cheaper-than-heuristics",
+        "dp-b-cheaper-than-heuristics", "dp-cheaper-by-57",
     }  # fmt: skip
     kinds = {test.check.kind for claim in CLAIMS for test in claim.tests if test is not claim.main}
     assert "ratio_of_averages" not in kinds
@@ -149,6 +150,7 @@ expected = { from = 1.0 }
         (("", "[front]\nlast = ['{x|loud}']"), "quotes 'x' as 'loud'; .* forms are percent"),
         (("", "[headlines]\ny = 'l'"), "a headline for 'y', but no such claim"),
         (("", "partial_matches = { metric = 'm' }"), "the range for partial matches has neither"),
+        (("", "work = { from = 1.0 }"), "work has no 'metric'"),
         (("", "time = { from = 1.0, tak = 'lowest' }"), "time has an unknown key 'tak'"),
     ],
 )

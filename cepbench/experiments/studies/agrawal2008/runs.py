@@ -44,6 +44,9 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
       of the buffer, and of these with the construction of matches;
     - ``matching_percent``, ``construction_percent``: their shares in both;
     - ``reprocessed_per_event``: how often an event is read again;
+    - ``fewer_steps``, ``fewer_runs``: 1 divided by the steps of an event, and by the simultaneous
+      runs. Steps are events read, runs visited and events written into matches, by the two factors
+      of section 6.1 that decide the throughput, simultaneous runs and output complexity;
     - ``plan_log_cost``: no run has a plan; the logarithm of its output complexity.
     """
     counted = [json.loads(text) if isinstance(text, str) else {} for text in results["details"]]
@@ -61,6 +64,7 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     matching = runs["seconds_matching"] + runs["seconds_buffer"].fillna(0)
     both = matching + runs["seconds_construction"]
     events = runs["output_complexity"].where(runs["output_complexity"] > 0)
+    steps = 1 + runs["runs_per_step"] + runs["output_complexity"] / runs["events"].astype(float)
     stream = runs["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
     return runs.assign(
         stream=stream["name"],
@@ -76,6 +80,8 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         matching_percent=100 * matching / both,
         construction_percent=100 * runs["seconds_construction"] / both,
         reprocessed_per_event=runs["events_reprocessed"] / runs["events"].astype(float),
+        fewer_steps=1 / steps,
+        fewer_runs=1 / (SYMBOLS * runs["runs_per_step"]),
         plan_log_cost=np.log(events),
     )
 
