@@ -71,10 +71,20 @@ _BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why claims of the paper do not hold here: in a few words, and in sentences with a :data:`PLACEHOLDER` a number."""
+    """Why claims of the paper do not hold here: in a few words, and in sentences with a :data:`PLACEHOLDER` a number.
+
+    ``shown`` is the notebook whose experiment varies what the reason names, and nothing else; without one
+    it is a guess.
+    """
 
     title: str
     sentences: tuple[str, ...]
+    shown: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title, with what it rests on."""
+        return f"{self.title} ({f'shown on {self.shown}' if self.shown else 'a guess'})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +190,15 @@ def ledger_file(study: Study) -> LedgerFile:
     data = tomllib.loads(study.ledger.read_text(encoding="utf-8"))
     groups = data.get("groups", {})
     reasons = {
-        name: Reason(entry["title"], tuple(entry["text"]))
+        name: Reason(entry["title"], tuple(entry["text"]), entry.get("shown", ""))
         for name, entry in data.get("reasons", {}).items()
     }
+    for name, reason in reasons.items():
+        if reason.shown and reason.shown not in study.notebooks:
+            raise ReportError(
+                f"{study.ledger}: reason {name!r} is shown on {reason.shown!r}, which is no notebook of "
+                f"the study; there are {', '.join(study.notebooks)}"
+            )
     lines = data.get("headlines", {})
     entries = tuple(
         _claim(entry, study, groups, reasons, lines.get(entry.get("id"), ""))

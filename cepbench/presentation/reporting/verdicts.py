@@ -205,7 +205,7 @@ def _with_overall(
     why = "" if overall == HOLDS else _why(part, overall, varied)
     title = reason = ""
     if claim.reason and overall != HOLDS:
-        title = claim.reason.title
+        title = claim.reason.heading
         reason = filled(claim.reason.sentences, quoted)
     return part.assign(overall=overall, why=why, title=title, reason=reason)
 

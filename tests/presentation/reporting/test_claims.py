@@ -19,6 +19,7 @@ from cepbench.presentation.reporting.claims import (
     PARTIAL_MATCHES,
     PLACEHOLDER,
     Claim,
+    Reason,
     claims,
     ledger_file,
 )
@@ -114,6 +115,11 @@ def test_no_number_is_typed_into_a_reason(study: object) -> None:
         assert not re.search(r"\d", plain), text
 
 
+def test_a_reason_says_where_it_is_shown_or_that_it_is_a_guess() -> None:
+    assert Reason("Data: few", (), "figure_9").heading == "Data: few (shown on figure_9)"
+    assert Reason("Data: few", ()).heading == "Data: few (a guess)"
+
+
 def test_times_in_seconds_are_the_claims_that_are_not_compared() -> None:
     for study in STUDIES.values():
         for claim in claims(study):
@@ -151,6 +157,7 @@ expected = { from = 1.0 }
         (("", "[headlines]\ny = 'l'"), "a headline for 'y', but no such claim"),
         (("", "partial_matches = { metric = 'm' }"), "the range for partial matches has neither"),
         (("", "work = { from = 1.0 }"), "work has no 'metric'"),
+        (("", "[reasons.r]\ntitle = 't'\ntext = []\nshown = 'x'"), "on 'x', which is no notebook"),
         (("", "time = { from = 1.0, tak = 'lowest' }"), "time has an unknown key 'tak'"),
     ],
 )

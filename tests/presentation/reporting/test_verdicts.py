@@ -233,7 +233,7 @@ def test_reasons_are_given_unless_the_claim_holds_with_the_numbers_of_the_run() 
     assert CLAIM.reason is not None
     for gain, given in ((2.5, False), (1.0, True)):
         row = judged(dense=(gain, 4.0)).iloc[0]
-        assert (row["title"] == CLAIM.reason.title) == given
+        assert (row["title"] == CLAIM.reason.heading) == given
         assert ("EFREQ's plans create 2.00 per event" in row["reason"]) == given
         assert ("{" in row["reason"]) is False
         assert "ZSTREAM" not in row["reason"]  # it was not measured, so that sentence is left out
