@@ -6,7 +6,7 @@ from cepbench.experiments.sweeps.sweep_file import SWEEP_FOLDERS, read_sweep
 
 #: By study; a sweep's file or the defaults of its settings have changed if its number has.
 FOLDERS = """
-agrawal2008: merging-3a3edebe non_overlap-8ac8e898 price_increase-0acfdbe5 queries-7c5b63fb
+agrawal2008: merging-3a3edebe non_overlap-8ac8e898 price_increase-05b47a9c queries-7c5b63fb
     window_size-9c8a7628
 kolchinsky2018: instances-2b8fd2c4 latency-78b601f7 map-80b36967 strategies-f1fbbc0a
     types-5b618ec6

@@ -22,7 +22,7 @@ STRATEGIES = {"partition_contiguity(symbol)": "s2", "next": "s3"}
 #: Columns that name a run, whatever the engine.
 _RUN = ["pattern_id", "strategy", "stream", "output", "repetition"]
 
-#: Symbols of the streams, whose events share the units of a window.
+#: Symbols of a stream that does not name their number, whose events share the units of a window.
 SYMBOLS = 2
 
 
@@ -34,7 +34,8 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
 
     - ``match_length``: events of a match, averaged;
     - ``simultaneous_runs``: runs that are there at a time step, averaged. An event is read by
-      those of its symbol only, one of :data:`SYMBOLS` that are equally frequent. The paper does
+      those of its symbol only, one of :data:`SYMBOLS`, or as many as the name of the stream says
+      (``symbols4``), that are equally frequent. The paper does
       not say whether Table 2 counts both symbols' runs; these have its values;
     - ``merged_percent``: of the runs that are there at a time step where none are merged, the
       share that needs no run of its own where they are; of the merging engine, and missing
@@ -64,6 +65,9 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     matching = runs["seconds_matching"] + runs["seconds_buffer"].fillna(0)
     both = matching + runs["seconds_construction"]
     events = runs["output_complexity"].where(runs["output_complexity"] > 0)
+    of_stream = pd.to_numeric(runs["stream"].str.extract(r"^symbols(\d+)")[0])
+    symbols = of_stream.fillna(SYMBOLS).astype(int)
+    units = pd.Series([_units(pattern) for pattern in runs["pattern"]], index=runs.index)
     steps = 1 + runs["runs_per_step"] + runs["output_complexity"] / runs["events"].astype(float)
     stream = runs["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
     return runs.assign(
@@ -71,9 +75,9 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         repetition=stream["seed"].fillna("0") + "." + runs["repetition"].astype(str),
         query=named.str.replace("star", "*") + runs["strategy"].map(STRATEGIES),
         engine=runs["evaluator"].map(ENGINES),
-        window_size=[_units(pattern) // SYMBOLS for pattern in runs["pattern"]],
+        window_size=units // symbols,
         match_length=events / runs["matches"].astype(float),
-        simultaneous_runs=SYMBOLS * runs["runs_per_step"],
+        simultaneous_runs=symbols * runs["runs_per_step"],
         merged_percent=merged.where(runs["evaluator"] == "sase"),
         matching=matching,
         matching_and_construction=both,
@@ -81,7 +85,7 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         construction_percent=100 * runs["seconds_construction"] / both,
         reprocessed_per_event=runs["events_reprocessed"] / runs["events"].astype(float),
         fewer_steps=1 / steps,
-        fewer_runs=1 / (SYMBOLS * runs["runs_per_step"]),
+        fewer_runs=1 / (symbols * runs["runs_per_step"]),
         plan_log_cost=np.log(events),
     )
 

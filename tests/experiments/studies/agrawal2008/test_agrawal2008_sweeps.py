@@ -46,10 +46,14 @@ def test_a_stream_has_400_windows_of_events_and_a_window_w_events_of_each_symbol
     windows = 100 if (name, profile) == ("window_size", "quick") else 400
     for stream, made in sweep.data.items():
         (window,) = config.windows_on(stream)
-        size = parse(f"PATTERN SEQ(A a) WITHIN {window or '1000 units'}").window.length // SYMBOLS
-        assert made["events"] == windows * size
-        assert made["kind"] == "stock-ticker" and made.get("symbols", SYMBOLS) == SYMBOLS
-        base = f"w{size}" if stream.startswith("w") else f"p{round(100 * made['p']):03d}"
+        symbols = made.get("symbols", SYMBOLS)
+        size = parse(f"PATTERN SEQ(A a) WITHIN {window or '1000 units'}").window.length // symbols
+        assert made["events"] == windows * size * symbols // SYMBOLS
+        assert made["kind"] == "stock-ticker"
+        base = f"w{size}" if symbols == SYMBOLS else f"symbols{symbols}"
+        if "p" in made:
+            base = f"p{round(100 * made['p']):03d}"
+        assert size == 500 or name in ("window_size", "merging")
         assert stream == f"{base}-seed{made['seed']}"
     seeds: dict[str, list[int]] = {}
     for stream, made in sweep.data.items():
@@ -102,7 +106,8 @@ def settings_of(notebook: str) -> set[str]:
         case "figure_8g_table_3":
             return {f"{query}, {size}" for query in queries for size in sizes}
         case "price_increase":
-            return {f"{query}, {p}" for query in queries for p in ("0.55", "0.7")}
+            of_streams = ("0.55", "0.7", "4 symbols")
+            return {f"{query}, {name}" for query in queries for name in of_streams}
     return queries
 
 

@@ -80,6 +80,12 @@ def test_runs_have_the_numbers_of_the_papers_tables() -> None:
     assert counted[["match_length"]].isna().all(axis=None)
 
 
+def test_the_name_of_a_stream_says_how_many_symbols_share_a_window() -> None:
+    runs = runs_of(results(sizes=(500,)).assign(stream="symbols4-seed1"))
+    assert set(runs["window_size"]) == {250} and set(runs["stream"]) == {"symbols4"}
+    assert runs["simultaneous_runs"].iloc[0] == 8.0 and runs["fewer_runs"].iloc[0] == 1 / 8
+
+
 def test_seeds_are_runs_of_their_own() -> None:
     apart = results()
     two = pd.concat([apart.assign(stream=apart["stream"] + f"-seed{seed}") for seed in (0, 4)])
