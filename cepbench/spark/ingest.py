@@ -41,8 +41,8 @@ from cepbench.streams.sources import (
     MINUTE_BARS,
     SourceFormat,
     check_format,
-    decimal_differences,
     lobster_day,
+    price_steps,
     read_rows,
 )
 
@@ -365,11 +365,9 @@ def _write_partition(
                 continue
             symbols = batch.column("symbol").to_numpy(zero_copy_only=False)
             prices = batch.column("price").to_numpy()
-            before = np.concatenate([[last[1]], prices[:-1]])
-            is_first = np.concatenate([[symbols[0] != last[0]], symbols[1:] != symbols[:-1]])
+            steps = price_steps(symbols, prices, last)
             last = symbols[-1], prices[-1]
             counts.update(symbols)
-            steps = pa.array(decimal_differences(prices, before), mask=is_first)
             moments = batch.column("ts").cast(pa.timestamp("ns"))
             table = pa.Table.from_batches([batch]).append_column("difference", steps)
             table = table.set_column(table.column_names.index("ts"), "ts", moments)
