@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.errors import DatasetError
+from cepbench.files import user_path
 from cepbench.streams.arrow import FARTHEST
 
 _BLOCK_BYTES = 1 << 24
@@ -332,19 +333,27 @@ def recognized(file: str | Path) -> SourceFormat | None:
     return None
 
 
-def check_format(file: str | Path, form: SourceFormat) -> None:
-    """Check that a file which can be read does not have another format.
+def source_files(files: str | Path | Iterable[str | Path], form: SourceFormat) -> list[Path]:
+    """The absolute paths of one or more files to ingest.
 
-    A DatasetError if it does; the message names it.
+    A DatasetError if there is none, one does not exist, or one that can be read has another format,
+    which the message names.
     """
-    try:
-        found = recognized(file)
-    except DatasetError:  # which reading all of it raises, too
-        return
-    if found is not None and found is not form:
-        raise DatasetError(
-            f"{file} has {found.kind} rows, not {form.kind}; ingest it as {found.kind}"
-        )
+    listed = [user_path(file) for file in ([files] if isinstance(files, str | Path) else files)]
+    if not listed:
+        raise DatasetError("no files to ingest; name at least one")
+    for file in listed:
+        if not file.is_file():
+            raise DatasetError(f"there is no file {file}")
+        try:
+            found = recognized(file)
+        except DatasetError:  # which reading all of it raises, too
+            continue
+        if found is not None and found is not form:
+            raise DatasetError(
+                f"{file} has {found.kind} rows, not {form.kind}; ingest it as {found.kind}"
+            )
+    return [file.resolve() for file in listed]
 
 
 def lobster_day(file: str | Path) -> date:
