@@ -29,13 +29,11 @@ from cepbench.planning.plans.kinds import plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.workloads.model import queries_to_json
 from cepbench.spark.frames import Columns
+from cepbench.streams.row_groups import TICKS
 
 #: The greatest times, in ticks: of datetimes as in any stream, and of numbers what Spark's watermark
 #: bears, for which they are milliseconds, in microseconds.
 FARTHEST_DATETIME, FARTHEST_NUMBER = 2**62 - 1, (2**63 - 1) // 1000
-
-#: Ticks of a unit of a time in Arrow.
-_TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class LiveDetection:
         """The events that have a time, a type and an identifier, and the others by what they lack."""
         kind, farthest = self.schema.field(self.columns.time).type, FARTHEST_NUMBER
         if pa.types.is_timestamp(kind):
-            farthest = FARTHEST_DATETIME // _TICKS[kind.unit]
+            farthest = FARTHEST_DATETIME // TICKS[kind.unit]
         time = events.column(self.columns.time).cast(pa.int64())
         inside = pc.and_(pc.less_equal(time, farthest), pc.greater_equal(time, -farthest))
         inside = pc.fill_null(inside, fill_value=True)

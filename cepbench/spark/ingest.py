@@ -21,7 +21,6 @@ import pyarrow.dataset as ds
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from cepbench.errors import DatasetError
 from cepbench.files import user_path
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
@@ -40,10 +39,10 @@ from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
-    check_format,
-    decimal_differences,
     lobster_day,
+    price_steps,
     read_rows,
+    source_files,
 )
 
 #: Offset of ``sequence`` between files.
@@ -185,7 +184,7 @@ def ingest_minute_bars(
     ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous bar;
     missing in the first) and ``sequence``.
     """
-    sources = [(file, None) for file in _existing(files, MINUTE_BARS)]
+    sources = [(file, None) for file in source_files(files, MINUTE_BARS)]
     return _ingest(spark, MINUTE_BARS, sources, path, sort, hierarchy, progress)
 
 
@@ -221,19 +220,8 @@ def ingest_lobster(
     direction) and ``sequence``. Messages without an order (auctions, trading halts) are
     quarantined.
     """
-    dated = [(file, date or lobster_day(file)) for file in _existing(files, LOBSTER)]
+    dated = [(file, date or lobster_day(file)) for file in source_files(files, LOBSTER)]
     return _ingest(spark, LOBSTER, dated, path, sort, hierarchy, progress)
-
-
-def _existing(files: str | Path | Iterable[str | Path], form: SourceFormat) -> list[Path]:
-    listed = [user_path(f) for f in ([files] if isinstance(files, str | Path) else files)]
-    if not listed:
-        raise DatasetError("no files to ingest; name at least one")
-    for file in listed:
-        if not file.is_file():
-            raise DatasetError(f"there is no file {file}")
-        check_format(file, form)
-    return [file.resolve() for file in listed]
 
 
 def _ingest(
@@ -365,11 +353,9 @@ def _write_partition(
                 continue
             symbols = batch.column("symbol").to_numpy(zero_copy_only=False)
             prices = batch.column("price").to_numpy()
-            before = np.concatenate([[last[1]], prices[:-1]])
-            is_first = np.concatenate([[symbols[0] != last[0]], symbols[1:] != symbols[:-1]])
+            steps = price_steps(symbols, prices, last)
             last = symbols[-1], prices[-1]
             counts.update(symbols)
-            steps = pa.array(decimal_differences(prices, before), mask=is_first)
             moments = batch.column("ts").cast(pa.timestamp("ns"))
             table = pa.Table.from_batches([batch]).append_column("difference", steps)
             table = table.set_column(table.column_names.index("ts"), "ts", moments)

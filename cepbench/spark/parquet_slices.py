@@ -152,7 +152,8 @@ class ParquetSlices(SlicedEvents):
         for start, stop in ranges:
             with _as_parquet(self.source):
                 table = self.groups.table(names, self.types, start, stop)
-            found.append(self.columns.stream(_taken(table, _in_order(table, self.order))))
+            table = table.unify_dictionaries().take(_in_order(table, self.order))
+            found.append(self.columns.stream(table))
         return found
 
     def divided(
@@ -219,10 +220,6 @@ def opened_parquet(path: Path, type: str) -> ds.Dataset:
     """The files below a path; a DatasetError if they cannot be read as Parquet."""
     with _as_parquet(path):
         return open_parquet(path, type)
-
-
-def _taken(table: pa.Table, rows: pa.Array) -> pa.Table:
-    return table.unify_dictionaries().take(rows)
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> pa.Array:

@@ -26,7 +26,7 @@ from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import MONTH, is_declared, read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
+from cepbench.streams.parquet_layout import months_of, open_parquet, parquet_files
 
 #: Patterns measured in one scan of the data.
 GROUP = 25
@@ -70,7 +70,7 @@ def measure_statistics(
     hierarchy = next(iter(hierarchies), None)
     named = iter(patterns.items())
     groups = list(iter(lambda: tuple(islice(named, GROUP)), ()))
-    tasks = [(month, group) for group in groups for month in _months(path)]
+    tasks = [(place, group) for group in groups for place in months_of(path)]
     samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
     for found in run_job(
         spark,
@@ -98,7 +98,7 @@ def arrival_rates(
     """
     path = user_path(data_path).resolve()
     declaration = read_declaration(path)
-    files = _files(path, None)
+    files = parquet_files(path)
     if not files:
         raise DatasetError(f"there is no Parquet file below {path}")
     type = type_column(declaration.kind if declaration else "")
@@ -153,27 +153,17 @@ def _is_numeric(kind: pa.DataType) -> bool:
     )
 
 
-def _months(path: Path) -> list[str | None]:
-    months = [folder.name.split("=")[1] for folder in months_below(path)]
-    return [*months] or [None]
-
-
-def _files(path: Path, month: str | None) -> list[Path]:
-    """The files of one month, or all of them."""
-    return parquet_files(path if month is None else path / f"{MONTH}={month}")
-
-
 def _sample(
     path: Path,
     seed: int,
     hierarchy: ConceptHierarchy | None,
-    task: tuple[str | None, tuple[tuple[str, Pattern], ...]],
+    task: tuple[Path, tuple[tuple[str, Pattern], ...]],
 ) -> list[tuple[str, StatisticsSample]]:
-    """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
-    month, patterns = task
+    """Samples of some patterns on the folder of a month, or on all data; in a Spark worker."""
+    place, patterns = task
     attributes = {name for _, its in patterns for name in read_columns(its.attributes)}
     types = [_types(pattern) for _, pattern in patterns]
-    first = None if month is None else pd.Period(month, "M")
+    first = None if place == path else pd.Period(place.name.removeprefix(f"{MONTH}="), "M")
     stream = EventStream.from_parquet(
         path,
         types=None if None in types else sorted(set(chain.from_iterable(filter(None, types)))),
@@ -183,7 +173,7 @@ def _sample(
         sort=not is_declared(path),
         hierarchy=hierarchy,
     )
-    events = sum(pq.read_metadata(file).num_rows for file in _files(path, month))
+    events = sum(pq.read_metadata(file).num_rows for file in parquet_files(place))
     samples = []
     for (name, pattern), own in zip(patterns, types, strict=True):
         # Restricted to its types, so that results do not depend on the group.

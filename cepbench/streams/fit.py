@@ -246,12 +246,6 @@ def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStrea
     ):
         return  # whatever the values are
     kinds = [_kind(side, stream) for side in sides]
-    if kinds[0] != kinds[1]:
-        # Numbers may be missing throughout, as a text column is that pandas read as floats.
-        kinds = [
-            kind_of_column(stream.column(side.name)) if isinstance(side, Attribute) else kind
-            for side, kind in zip(sides, kinds, strict=True)
-        ]
     if None in kinds or kinds == ["number", "number"]:
         return
     what = f"condition {clause}" + (f": {comparison}" if len(clause.comparisons) > 1 else "")
@@ -282,12 +276,13 @@ def _parts(expression: Aggregate | Negative | Arithmetic) -> tuple[Expression, .
 
 
 def _kind(expression: Expression, stream: EventStream) -> str | None:
-    """The kind of an expression's values; None of a text or boolean column without any value."""
+    """The kind of an expression's values; None of a column without any value.
+
+    That may be of numbers too, as a text column is that pandas read as floats.
+    """
     match expression:
         case Attribute(_, name):
-            column = stream.column(name)
-            declared = declared_kind(column)
-            return declared if declared == "number" else kind_of_column(column)
+            return kind_of_column(stream.column(name))
         case Aggregate(function, attribute):
             kind = _kind(attribute, stream)
             if kind in ("text", "boolean") and function != "count":

@@ -307,8 +307,8 @@ class NasdaqStyle(GeneratedStream):
             }
         )
 
-    def _generator(self, purpose: int, index: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
+    def _generator(self, purpose: int, *index: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, *index)))
 
     def _draw(
         self, identifiers: np.ndarray, first: int, last: int
@@ -375,11 +375,8 @@ class NasdaqStyle(GeneratedStream):
 
     def bursting(self, identifier: int, day: int) -> np.ndarray:
         """Rate in each minute of a day over the mean one, by the bursts of the sector."""
-        draws = np.random.default_rng(
-            np.random.SeedSequence(
-                self.seed, spawn_key=(_FOR_BURSTS, int(self.sectors[identifier]), day)
-            )
-        ).random(_MINUTES)
+        sector = int(self.sectors[identifier])
+        draws = self._generator(_FOR_BURSTS, sector, day).random(_MINUTES)
         ends = 1.0 / _BURST_MINUTES
         begins = ends * _BURSTING / (1.0 - _BURSTING)  # so that the share of bursts is stationary
         bursting = np.empty(_MINUTES, dtype=bool)

@@ -105,9 +105,10 @@ def hierarchy_of_parquet(path: str | Path) -> ConceptHierarchy | None:
     return hierarchy_of_schema(open_parquet(path).schema)
 
 
-def months_below(path: Path) -> list[Path]:
-    """The folders of months of a data set of cepbench, earliest first; none of other Parquet."""
-    return sorted(path.glob(f"{MONTH}=*")) if is_declared(path) else []
+def months_of(path: Path) -> list[Path]:
+    """The folders of months of a data set of cepbench, earliest first; of other Parquet the path."""
+    months = sorted(path.glob(f"{MONTH}=*")) if is_declared(path) else []
+    return months or [path]
 
 
 def leaf_of(metadata: pq.FileMetaData, name: str) -> int | None:

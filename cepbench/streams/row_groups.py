@@ -28,7 +28,8 @@ READ = 8_000_000
 #: A column of our own: positions in the whole stream.
 POSITION = " position"
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+#: Ticks of a unit of a time in Arrow.
+TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +293,7 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
     """The first instant at or after ``moment`` that a column of this type can represent."""
     try:
         if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
-            unit = _NANOSECONDS[kind.unit]
+            unit = TICKS[kind.unit]
             return pa.scalar(-(-nanoseconds(moment) // unit), pa.int64()).cast(kind)
         if pa.types.is_integer(kind):
             return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())

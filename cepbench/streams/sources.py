@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.errors import DatasetError
+from cepbench.files import user_path
 from cepbench.streams.arrow import FARTHEST
 
 _BLOCK_BYTES = 1 << 24
@@ -171,6 +172,18 @@ def decimal_differences(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
     return found
 
 
+def price_steps(
+    symbols: np.ndarray, prices: np.ndarray, last: tuple[str | None, float] = (None, 0.0)
+) -> pa.Array:
+    """Each price minus the one before it, of events sorted by symbol; missing for a symbol's first.
+
+    ``last``: symbol and price of the event before these.
+    """
+    is_first = np.append(symbols[:1] != last[0], symbols[1:] != symbols[:-1])
+    before = np.append(last[1], prices)[:-1]
+    return pa.array(decimal_differences(prices, before), mask=is_first)
+
+
 def _refuse_backward(
     reader: RowReader, moments: np.ndarray, rows: np.ndarray, latest: int | None, latest_row: int
 ) -> tuple[int | None, int]:
@@ -320,19 +333,27 @@ def recognized(file: str | Path) -> SourceFormat | None:
     return None
 
 
-def check_format(file: str | Path, form: SourceFormat) -> None:
-    """Check that a file which can be read does not have another format.
+def source_files(files: str | Path | Iterable[str | Path], form: SourceFormat) -> list[Path]:
+    """The absolute paths of one or more files to ingest.
 
-    A DatasetError if it does; the message names it.
+    A DatasetError if there is none, one does not exist, or one that can be read has another format,
+    which the message names.
     """
-    try:
-        found = recognized(file)
-    except DatasetError:  # which reading all of it raises, too
-        return
-    if found is not None and found is not form:
-        raise DatasetError(
-            f"{file} has {found.kind} rows, not {form.kind}; ingest it as {found.kind}"
-        )
+    listed = [user_path(file) for file in ([files] if isinstance(files, str | Path) else files)]
+    if not listed:
+        raise DatasetError("no files to ingest; name at least one")
+    for file in listed:
+        if not file.is_file():
+            raise DatasetError(f"there is no file {file}")
+        try:
+            found = recognized(file)
+        except DatasetError:  # which reading all of it raises, too
+            continue
+        if found is not None and found is not form:
+            raise DatasetError(
+                f"{file} has {found.kind} rows, not {form.kind}; ingest it as {found.kind}"
+            )
+    return [file.resolve() for file in listed]
 
 
 def lobster_day(file: str | Path) -> date:
@@ -361,20 +382,10 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     pieces = list(read_rows(file, form, day=day))
     empty = form.schema.empty_table()
     events = pa.concat_tables([empty, *(piece.events for piece in pieces)]).drop_columns(["row"])
-    events = events.append_column("difference", _differences(events))
+    prices, symbols = (events.column(name).to_pandas().to_numpy() for name in ("price", "symbol"))
+    order = np.argsort(pd.factorize(symbols)[0], kind="stable")
+    steps = price_steps(symbols[order], prices[order]).take(pa.array(np.argsort(order)))
+    events = events.append_column("difference", steps)
     bad = pd.concat([piece.bad.to_pandas() for piece in pieces], ignore_index=True)
     bad.insert(0, "file", file.name)
     return events, bad
-
-
-def _differences(events: pa.Table) -> pa.Array:
-    """Each price minus the previous one of the same symbol; missing for the first."""
-    prices = events.column("price").to_numpy()
-    symbols = events.column("symbol").to_pandas().to_numpy()
-    order = np.argsort(pd.factorize(symbols)[0], kind="stable")
-    before = np.append(np.nan, prices[order])[:-1]
-    steps = decimal_differences(prices[order], before)
-    steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
-    found = np.empty(len(prices))
-    found[order] = steps
-    return pa.array(found, from_pandas=True)

@@ -23,11 +23,11 @@ from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
-    check_format,
     decimal_differences,
     lobster_day,
     read_rows,
     recognized,
+    source_files,
 )
 from tests.budgets import examples
 
@@ -280,12 +280,17 @@ def test_formats_are_recognized(tmp_path: Path) -> None:
     book.write_text("34200.5,1,1,100,5853300,1\n" * 20 + "34201,7,1,0,-1,-1\n")
     other.write_text("a,b\n1,2\n")
     assert [recognized(file) for file in (bars, book, other)] == [MINUTE_BARS, LOBSTER, None]
-    for file, form in ((bars, MINUTE_BARS), (book, LOBSTER), (other, LOBSTER), (tmp_path, LOBSTER)):
-        check_format(file, form)
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"\x1f\x8bno gzip")  # which reading it reports
+    for file, form in ((bars, MINUTE_BARS), (book, LOBSTER), (other, LOBSTER), (damaged, LOBSTER)):
+        assert source_files(file, form) == [file]
+    assert source_files([book, str(other)], LOBSTER) == [book, other]
     with pytest.raises(DatasetError, match="book has lobster rows, not minute-bars"):
-        check_format(book, MINUTE_BARS)
+        source_files(book, MINUTE_BARS)
     with pytest.raises(DatasetError, match="bars has minute-bars rows, not lobster"):
-        check_format(bars, LOBSTER)
+        source_files(bars, LOBSTER)
+    with pytest.raises(DatasetError, match="there is no file"):
+        source_files(tmp_path, LOBSTER)
 
 
 def test_the_day_in_a_file_name() -> None:

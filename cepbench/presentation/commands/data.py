@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cepbench.errors import DatasetError
-from cepbench.files import user_path
 from cepbench.presentation.commands.completion import complete_data
 from cepbench.presentation.commands.options import (
     GROUP,
@@ -177,13 +176,9 @@ def ingest(
         if name in entry.variants:
             raise typer.BadParameter(f"{kind}/{name} is declared in dataset.toml; choose another")
         output = entry.undeclared(str(name))
-    from cepbench.streams.sources import FORMATS, check_format
+    from cepbench.streams.sources import FORMATS, source_files
 
-    files = [user_path(file) for file in files]
-    for file in files:  # before Spark is started
-        if not file.is_file():
-            raise DatasetError(f"there is no file {file}")
-        check_format(file, FORMATS[kind])
+    files = source_files(files, FORMATS[kind])  # before Spark is started
     from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 
     spark = _session(master)
@@ -289,9 +284,9 @@ def _show(dataset: Dataset, as_json: bool) -> None:
 def _show_rates(dataset: Dataset, as_json: bool) -> None:
     from cepbench.planning.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
     from cepbench.streams.dataset_folder import type_column
+    from cepbench.streams.parquet_layout import parquet_files
 
-    files = sorted(dataset.path.glob("**/[!._]*.parquet")) if dataset.path.is_dir() else []
-    files = [file for file in files if file.parent.name[0] != "_"]
+    files = parquet_files(dataset.path) if dataset.path.is_dir() else []
     parts = []
     if files:
         with progress("counting events", len(files), "file") as bar:

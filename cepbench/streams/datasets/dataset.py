@@ -21,7 +21,7 @@ from cepbench.streams.dataset_folder import QUARANTINE, SEQUENCE, Declaration, t
 from cepbench.streams.datasets.declaration import ColumnDeclaration, Entry, Variant
 from cepbench.streams.datasets.library import PatternLibrary, read_library
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_below, open_parquet
+from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_of, open_parquet
 from cepbench.streams.sources import read_source
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ class Dataset:
     def _end_after(self, days: int) -> datetime | None:
         """The midnight after the first ``days`` days with events; None if there are no more."""
         seen: set[np.datetime64] = set()
-        for place in months_below(self.path) or [self.path]:
+        for place in months_of(self.path):
             seen |= set(np.unique(self._times(place).astype("M8[D]")))
             if len(seen) >= days:
                 last: datetime = sorted(seen)[days - 1].astype("M8[us]").item()
@@ -298,7 +298,7 @@ class Dataset:
 
     def _span(self) -> list[str]:
         """First and last time to the second, from the first and last month; empty if unknown."""
-        places = months_below(self.path) or [self.path]
+        places = months_of(self.path)
         if not self.events:
             return []
         try:

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from cepbench.arguments import whole
 from cepbench.errors import DatasetError, did_you_mean
 
 FILE = "dataset.toml"
@@ -115,6 +116,8 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
             raise DatasetError(
                 f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
             )
+        if "events" in variant:
+            whole(variant["events"], f"{file}: {place}events", DatasetError, least=0)
         path = (folder if variant["made"] == COMMITTED else home) / variant["path"]
         variants[name] = Variant(name=name, **{**variant, "path": path})
     if content["default"] not in variants:

@@ -132,6 +132,11 @@ made = "committed"
             r"unknown key columns.x.meening; .*did you mean 'meaning'",
         ),
         ('made = "committed"', 'made = "there"', "variants.a.made is 'there'; it is one of"),
+        (
+            'made = "committed"',
+            'made = "committed"\nevents = "many"',
+            "dataset.toml: variants.a.events must be a whole number, not 'many'",
+        ),
         ("[variants.a]", '[variants."../a"]', "variants: '../a' is not a valid name of a data set"),
         ('default = "a"', 'default = "b"', "default is 'b'; the variants are a"),
         ('title = "t"', "title = ", r"dataset.toml cannot be read: .*line 2"),
