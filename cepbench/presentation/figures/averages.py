@@ -63,31 +63,24 @@ def bars_by_group(
     Whiskers are the summary's intervals. On a logarithmic axis, which has no zero for bars to
     start from, values are marks: where they span more than a factor of
     :data:`cepbench.presentation.figures.rows.LOG_SPREAD`, and for ratios (``statistic`` ``ratio``), with a line
-    at 1 between better and worse.
+    at 1 between better and worse. An ExperimentError if the summary has no such rows.
+
+    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: all panels have one
+    scale.
 
     Parameters
     ----------
-    summary : DataFrame
+    summary
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it.
-    statistic : str
+    statistic
         ``median``, ``mean``, or ``ratio`` of rows that
         :func:`cepbench.experiments.analysis.gains.gains_over` made.
-    group : str
+    group
         ``pattern_set`` or ``strategy``.
-    log : bool
+    log
         A logarithmic axis whatever the spread.
-    apart : sequence of str
+    apart
         Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: all panels have one
-    scale.
     """
     rows = rows_by_group(summary, metric, statistic, group, log, apart)
     y = value_axis(rows, axis_title(metric, statistic))
@@ -112,17 +105,9 @@ def lines_by_size(
 ) -> Chart:
     """A line for each generator over the pattern size; see :func:`bars_by_group`.
 
-    Parameters
-    ----------
-    summary, metric, statistic, apart
-        As there.
-    pattern_set : str
-        Empty for a summary without any.
-    panels : mapping of str to str
-        Kind of plan -> heading of its panel.
+    ``pattern_set`` is empty for a summary without any; ``panels`` has the heading of the panel of each
+    kind of plan.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: all panels have one scale.
     """
     rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
@@ -148,28 +133,21 @@ def lines_by_setting(
 ) -> Chart:
     """A line for each plan over the settings of a query, in a panel for each engine.
 
+    An ExperimentError if the summary has no such rows.
+
+    Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
+
     Parameters
     ----------
-    summary : DataFrame
+    summary
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of runs whose ``pattern_set`` is
         the setting; with ``engine`` where there are several. Medians are drawn, with their intervals.
-    setting : str
-        What the settings are, for the axis.
-    what : str
-        For the title: what was run.
-    lines : bool
+    setting, what
+        What the settings are, for the axis, and what was run, for the title.
+    lines
         Whether the settings have an order: marks are on lines, or else side by side.
-    log : bool
+    log
         Whether the axis of values is logarithmic whatever their spread.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-
-    Notes
-    -----
-    Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
     """
     rows = rows_by_group(summary, metric, log=log, apart=("engine",))
     tips = _tips(metric, "median", setting=True)
