@@ -220,14 +220,8 @@ def _plans_of(
 ) -> dict[str, Any]:
     """Plan with what each row begins with: a generator or a planner.
 
-    Rows get their ``status``, ``reason`` and the ``seconds`` of planning.
-
-    Raises
-    ------
-    StatisticsError
-        If statistics are missing or invalid, for any of them.
-    PlanGeneratorError
-        If there is no plan.
+    Rows get their ``status``, ``reason`` and the ``seconds`` of planning. A PlanGeneratorError if there is
+    no plan.
     """
     from cepbench.experiments.sweeps.measure import timed_plan
     from cepbench.experiments.sweeps.rotation import outcome_of

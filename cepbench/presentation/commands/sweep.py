@@ -21,6 +21,7 @@ from cepbench.presentation.commands.options import (
     SeedOption,
     examples,
     expanded,
+    named,
     with_shared,
 )
 from cepbench.presentation.commands.output import (
@@ -67,11 +68,7 @@ class SweepInputs:
     ]
     profile: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_profiles,
-            help="Profile of the file; by default quick, if it has one.",
-        ),
+        named(complete_profiles, "Profile of the file; by default quick, if it has one."),
     ] = None
     master: MasterOption = None
     changes: Annotated[
