@@ -185,12 +185,7 @@ class SparkSetupError(CepbenchError):
 class ExperimentError(CepbenchError):
     """An experiment's configuration or results table is not usable.
 
-    Parameters
-    ----------
-    message : object
-        See :class:`CepbenchError`.
-    keys : tuple of str
-        Path of the faulty value in a configuration, such as ``("options", "tree")``.
+    ``keys`` is the path of the faulty value in a configuration, such as ``("options", "tree")``.
     """
 
     def __init__(self, message: object = "", keys: tuple[str, ...] = ()) -> None:
@@ -229,15 +224,9 @@ class ReportError(CepbenchError):
 
 
 def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str | None:
-    """The known name nearest to an unknown one, or None.
+    """The known name nearest to an unknown one, or None, as for an object that is not a str.
 
-    Parameters
-    ----------
-    name : object
-        The unknown name; None is returned for an object that is not a str.
-    known : iterable
-    cutoff : float
-        Minimum similarity, from 0 (always a name) to 1 (equal).
+    ``cutoff`` is the minimum similarity, from 0 (always a name) to 1 (equal).
     """
     if not isinstance(name, str):
         return None
