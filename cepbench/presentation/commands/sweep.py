@@ -88,7 +88,7 @@ class SweepInputs:
         from cepbench.experiments.sweeps.sweep_file import change_of, read_sweep
 
         load_plugins(self.plugin)
-        changes = dict(change_of(text) for text in self.changes or ())
+        changes = dict(map(change_of, self.changes or ()))
         sweeps = [read_sweep(name, profile=self.profile, changes=changes) for name in self.sweeps]
         names = [sweep.name for sweep in sweeps]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -151,7 +151,7 @@ class SweepInputs:
         from cepbench.experiments.sweeps.sweep_file import change_of
         from cepbench.presentation.reporting.requests import relative
 
-        found = dict(change_of(text) for text in self.changes or ())
+        found = dict(map(change_of, self.changes or ()))
         paths = {
             name: relative(Path(data), notebooks)
             for name, data in sweep.data.items()

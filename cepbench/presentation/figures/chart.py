@@ -149,19 +149,14 @@ class Chart:
         ]
 
 
-def drawn_by(
-    draw: Callable[[Chart], _Drawn],
-) -> Callable[[Callable[_P, Chart]], Callable[_P, _Drawn]]:
-    """Makes a function that builds a chart one that also draws it."""
+def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
+    """A function that builds a chart as one that also draws it."""
 
-    def drawing(build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
-        @wraps(build)
-        def drawn(*given: _P.args, **named: _P.kwargs) -> _Drawn:
-            return draw(build(*given, **named))
+    @wraps(build)
+    def drawn(*given: _P.args, **named: _P.kwargs) -> _Drawn:
+        return draw(build(*given, **named))
 
-        return drawn
-
-    return drawing
+    return drawn
 
 
 def around(low: float, high: float, *, log: bool) -> tuple[float, float]:

@@ -47,7 +47,7 @@ def q_errors_by_events(summary: pd.DataFrame) -> Chart:
     parts = panels_by(summary, "pattern_set")
     looks = {model: look for model, look in _MODELS.items() if (summary["model"] == model).any()}
     most = max(2.0, float(summary["p95"].max()))
-    y = chart.Axis(_Q_ERROR, log=True, ends=(0.95, most * 1.05), ticks=ticks_of_factors(most))
+    y = chart.Axis(_Q_ERROR, log=True, ends=(0.95, most * 1.05), ticks=log_ticks(1.0, most))
     tips = [
         Tip("model:N"),
         Tip("events:O", "variables"),
@@ -120,8 +120,3 @@ def looks_of_values(values: Iterable[str]) -> dict[str, Style]:
         value: Style(_PALETTE[rank % len(_PALETTE)], MARKS[rank % len(MARKS)], ())
         for rank, value in enumerate(values)
     }
-
-
-def ticks_of_factors(largest: float) -> list[float]:
-    """Ticks from a factor of 1 to the largest."""
-    return log_ticks(1.0, max(2.0, largest))
