@@ -289,9 +289,9 @@ def _show(dataset: Dataset, as_json: bool) -> None:
 def _show_rates(dataset: Dataset, as_json: bool) -> None:
     from cepbench.planning.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
     from cepbench.streams.dataset_folder import type_column
+    from cepbench.streams.parquet_layout import parquet_files
 
-    files = sorted(dataset.path.glob("**/[!._]*.parquet")) if dataset.path.is_dir() else []
-    files = [file for file in files if file.parent.name[0] != "_"]
+    files = parquet_files(dataset.path) if dataset.path.is_dir() else []
     parts = []
     if files:
         with progress("counting events", len(files), "file") as bar:
