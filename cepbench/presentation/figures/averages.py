@@ -110,7 +110,10 @@ def lines_by_size(
 
     Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: all panels have one scale.
     """
-    rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
+    rows = _chosen(summary, metric, statistic)
+    rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
+    of_set = f"of pattern set {pattern_set!r} " if pattern_set else ""
+    rows = _labelled(rows, f"{of_set}by size", apart).assign(log=metric in _TIMES_AS_MUCH)
 
     def marks(part: pd.DataFrame) -> list[Marks]:
         return [_averages(part, "size", _tips(metric, statistic), joined=True)]
@@ -193,20 +196,6 @@ def rows_by_group(
     rows = _chosen(summary, metric, statistic)
     rows = _labelled(rows[rows["size"].isna()], "over all sizes", apart)
     return rows.assign(group=rows[group].str.replace("_", " "), log=log)
-
-
-def rows_by_size(
-    summary: pd.DataFrame,
-    metric: str,
-    pattern_set: str = "",
-    statistic: str = "median",
-    apart: Sequence[str] = APART,
-) -> pd.DataFrame:
-    """Rows of each size of one pattern set; see :func:`rows_by_group`."""
-    rows = _chosen(summary, metric, statistic)
-    rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
-    what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
-    return _labelled(rows, what, apart).assign(log=metric in _TIMES_AS_MUCH)
 
 
 def _notes(rows: pd.DataFrame, column: str) -> list[str]:

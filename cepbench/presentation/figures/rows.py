@@ -166,11 +166,18 @@ def axis_from_zero(title: str, numbers: pd.DataFrame, unit: str) -> Axis:
     return Axis(title, ends=None if math.isnan(most) else (0.0, most), unit=unit, zero=True)
 
 
-def axis_around(title: str, numbers: pd.DataFrame, unit: str = "", *, log: bool = True) -> Axis:
+def axis_around(
+    title: str,
+    numbers: pd.DataFrame,
+    unit: str = "",
+    *,
+    log: bool = True,
+    ticks: Callable[[float, float], list[float]] = few_ticks,
+) -> Axis:
     """An axis a little beyond all numbers, of which a logarithmic one shows those above 0."""
     shown = numbers.where(numbers > 0) if log else numbers
     ends = around(float(shown.min().min()), float(shown.max().max()), log=log)
-    return Axis(title, log=log, ends=ends, ticks=few_ticks(*ends) if log else (), unit=unit)
+    return Axis(title, log=log, ends=ends, ticks=ticks(*ends) if log else (), unit=unit)
 
 
 def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:

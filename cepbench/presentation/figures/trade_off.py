@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 
 from cepbench.errors import ExperimentError
@@ -65,8 +63,8 @@ def _axis(rows: pd.DataFrame, title: str, name: str, *ends: str, unit: str = "")
     """The axis of a column with these ends of intervals, the same in all panels."""
     low, high = rows[name].min(), rows[name].max()
     most = LOG_SPREAD if rows["panel"].nunique() == 1 else _SPREAD_OF_PANELS
-    axis = axis_around(title, rows[[name, *ends]], unit, log=bool(low > 0 and high / low > most))
-    return replace(axis, ticks=log_ticks(*axis.ends)) if axis.log and axis.ends else axis
+    log = bool(low > 0 and high / low > most)
+    return axis_around(title, rows[[name, *ends]], unit, log=log, ticks=log_ticks)
 
 
 def trade_off(points: pd.DataFrame) -> pd.DataFrame:
