@@ -28,11 +28,8 @@ def shortened(text: str, longest: int) -> str:
 class CepbenchError(Exception):
     """Base class of all errors of cepbench.
 
-    Parameters
-    ----------
-    message : object
-        Location, problem, and what to do; converted to str. Long lines are shortened in the middle,
-        and lone surrogates, which cannot be printed, are escaped.
+    The message has location, problem, and what to do. Long lines are shortened in the middle, and lone
+    surrogates, which cannot be printed, are escaped.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -44,18 +41,8 @@ class CepbenchError(Exception):
 class PatternError(CepbenchError):
     """A pattern text or pattern object is not usable.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong and what to do.
-    text : str, optional
-        The whole pattern text.
-    line, column : int, optional
-        Where in ``text`` (both from 1).
-    length : int, optional
-        How many characters of the line are at fault.
-    culprit : object, optional
-        The variable or clause of a pattern object that is at fault.
+    Of a ``text``, ``length`` characters from ``line`` and ``column`` on (both from 1) are at fault; of a
+    pattern object the ``culprit``, a variable or clause.
     """
 
     def __init__(
