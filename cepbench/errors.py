@@ -28,11 +28,8 @@ def shortened(text: str, longest: int) -> str:
 class CepbenchError(Exception):
     """Base class of all errors of cepbench.
 
-    Parameters
-    ----------
-    message : object
-        Location, problem, and what to do; converted to str. Long lines are shortened in the middle,
-        and lone surrogates, which cannot be printed, are escaped.
+    The message has location, problem, and what to do. Long lines are shortened in the middle, and lone
+    surrogates, which cannot be printed, are escaped.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -44,18 +41,8 @@ class CepbenchError(Exception):
 class PatternError(CepbenchError):
     """A pattern text or pattern object is not usable.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong and what to do.
-    text : str, optional
-        The whole pattern text.
-    line, column : int, optional
-        Where in ``text`` (both from 1).
-    length : int, optional
-        How many characters of the line are at fault.
-    culprit : object, optional
-        The variable or clause of a pattern object that is at fault.
+    Of a ``text``, ``length`` characters from ``line`` and ``column`` on (both from 1) are at fault; of a
+    pattern object the ``culprit``, a variable or clause.
     """
 
     def __init__(
@@ -185,12 +172,7 @@ class SparkSetupError(CepbenchError):
 class ExperimentError(CepbenchError):
     """An experiment's configuration or results table is not usable.
 
-    Parameters
-    ----------
-    message : object
-        See :class:`CepbenchError`.
-    keys : tuple of str
-        Path of the faulty value in a configuration, such as ``("options", "tree")``.
+    ``keys`` is the path of the faulty value in a configuration, such as ``("options", "tree")``.
     """
 
     def __init__(self, message: object = "", keys: tuple[str, ...] = ()) -> None:
@@ -229,15 +211,9 @@ class ReportError(CepbenchError):
 
 
 def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str | None:
-    """The known name nearest to an unknown one, or None.
+    """The known name nearest to an unknown one, or None, as for an object that is not a str.
 
-    Parameters
-    ----------
-    name : object
-        The unknown name; None is returned for an object that is not a str.
-    known : iterable
-    cutoff : float
-        Minimum similarity, from 0 (always a name) to 1 (equal).
+    ``cutoff`` is the minimum similarity, from 0 (always a name) to 1 (equal).
     """
     if not isinstance(name, str):
         return None

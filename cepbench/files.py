@@ -26,25 +26,11 @@ def user_path(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Write a file under a hidden name beside ``path``, then rename it.
+    """Write a file under a hidden name beside ``path``, which is yielded, then rename it.
 
     The content is synced before it is renamed: neither a killed process nor a power failure leaves
-    half a file at ``path``. On an error the unfinished file is removed.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is created if it does not exist.
-
-    Yields
-    ------
-    Path
-        ``.<name>.<32 hexadecimal digits>``; the file does not exist yet.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
+    half a file at ``path``. On an error the unfinished file is removed. The folder is created if it
+    does not exist. An OSError if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -59,22 +45,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Write a folder that several processes fill, as :func:`whole_file`; it is not synced.
-
-    Parameters
-    ----------
-    path : Path
-        It must not exist.
-
-    Yields
-    ------
-    Path
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
+    """Write a new folder that several processes fill, as :func:`whole_file`; it is not synced."""
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         yield unfinished
@@ -93,17 +64,8 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def locked(path: Path, timeout: float = -1) -> Iterator[None]:
     """Hold a lock of the operating system, which releases it when the process ends.
 
-    Parameters
-    ----------
-    path : Path
-        The file of the lock; removed at the end of the block.
-    timeout : float
-        Seconds to wait for it; by default for ever.
-
-    Raises
-    ------
-    filelock.Timeout
-        If another process holds it for longer.
+    The file at ``path`` is removed at the end of the block. A ``filelock.Timeout`` if another
+    process holds it for more than ``timeout`` seconds; by default it is waited for.
     """
     with FileLock(path, timeout=timeout, thread_local=False):
         try:
@@ -115,23 +77,10 @@ def locked(path: Path, timeout: float = -1) -> Iterator[None]:
 
 @contextmanager
 def held(folder: Path, name: str, what: str, error: type[CepbenchError]) -> Iterator[None]:
-    """Keep other processes from writing to a folder; the error they get names this one.
+    """Keep other processes from writing to a folder; the ``error`` they get names this one.
 
-    Parameters
-    ----------
-    folder : Path
-        It must exist.
-    name : str
-        ``<name>.lock`` in the folder is locked, and ``<name>.pid`` has the number of the process,
-        when it began and its command.
-    what : str
-        What the process does, such as "runs a sweep".
-    error : type of CepbenchError
-
-    Raises
-    ------
-    CepbenchError
-        The given one, if another process holds the folder.
+    ``<name>.lock`` in the folder is locked, and ``<name>.pid`` has the number of the process, when
+    it began and its command. ``what`` the process does is in the message, as in "runs a sweep".
     """
     holder = folder / f"{name}.pid"
     with ExitStack() as stack:

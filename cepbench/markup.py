@@ -15,13 +15,7 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A Jinja template with autoescape; a call with its values returns :class:`Markup`.
-
-    Parameters
-    ----------
-    source : str
-        The template; a call without a value for one of its names is an error.
-    """
+    """A Jinja template with autoescape; a call with a value for each of its names returns :class:`Markup`."""
 
     source: str
 
@@ -44,15 +38,9 @@ def _environment() -> Any:
 
 
 def element(name: str, *inside: str, **attributes: object) -> Markup:
-    """An SVG element.
+    """An SVG element with text inside, which is escaped, and markup, which is not.
 
-    Parameters
-    ----------
-    name : str
-    *inside : str
-        Content: text, which is escaped, and markup, which is not.
-    **attributes
-        Values by name, with ``_`` for ``-``; floats are written with one decimal, None is omitted.
+    Names of attributes have ``_`` for ``-``; floats are written with one decimal, None is omitted.
     """
     named = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'

@@ -15,20 +15,13 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Reference:
-    """One source.
+    """One source."""
 
-    Attributes
-    ----------
-    key : str
-        As in docstrings, without brackets and underscore.
-    authors, title, published : str
-        ``published`` is journal or conference, number and pages.
-    year : int
-    """
-
+    #: As in docstrings, without brackets and underscore.
     key: str
     authors: str
     title: str
+    #: Journal or conference, number and pages.
     published: str
     year: int
 
@@ -46,23 +39,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm or model of a paper and the files that implement it.
+    """An algorithm or model of a paper and the files that implement it."""
 
-    Attributes
-    ----------
-    name : str
-        Its registered name, if it has one.
-    paper : str
-        Key of the :class:`Reference`.
-    place : str
-        Section, figure or algorithm number in the paper.
-    files : tuple of str
-        Relative to the package ``cepbench``, the main one first.
-    """
-
+    #: Its registered name, if it has one.
     name: str
+    #: Key of the :class:`Reference`.
     paper: str
+    #: Section, figure or algorithm number in the paper.
     place: str
+    #: Relative to the package ``cepbench``, the main one first.
     files: tuple[str, ...]
 
 

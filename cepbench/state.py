@@ -29,19 +29,14 @@ _PLAIN = {bool, int, float, str, type(None)}
 
 
 class Stateful:
-    """An object that can be restored from its state.
+    """An object that can be restored from its state."""
 
-    Attributes
-    ----------
-    SAVED : tuple of str
-        The attributes that are its state, after those of its bases, in the order in which they are
-        restored; ``_state.runs`` is an attribute of another one, and ``counts[:]`` an array, or a list of
-        such, that keeps its shape, for it is restored in place. Values are arrays, plain ones, and
-        lists, tuples, sets and mappings of values; or they are stateful themselves, or have
-        ``snapshot()`` and ``restore(arrays)``. These last two are restored in place, so what comes
-        before them has to make as many as there were.
-    """
-
+    #: The attributes that are its state, after those of its bases, in the order in which they are
+    #: restored; ``_state.runs`` is an attribute of another one, and ``counts[:]`` an array, or a list of
+    #: such, that keeps its shape, for it is restored in place. Values are arrays, plain ones, and
+    #: lists, tuples, sets and mappings of values; or they are stateful themselves, or have
+    #: ``snapshot()`` and ``restore(arrays)``. These last two are restored in place, so what comes
+    #: before them has to make as many as there were.
     SAVED: ClassVar[tuple[str, ...]] = ()
 
     #: Of each: its attribute, its name in a snapshot, how it is read, and whether it is in place.
@@ -65,13 +60,7 @@ class Stateful:
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        """Resume from what :meth:`snapshot` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no state of such an object.
-        """
+        """Resume from what :meth:`snapshot` returned; a SnapshotError if it is no such state."""
         try:
             known = dict(json.loads(arrays[_KNOWN].tobytes()))
         except (KeyError, TypeError, ValueError) as error:
@@ -79,13 +68,7 @@ class Stateful:
         _restore_state(self, known, "", arrays)
 
     def resumed(self) -> None:
-        """Make what follows from the state; called when it is restored.
-
-        Raises
-        ------
-        SnapshotError
-            If the state does not fit the object.
-        """
+        """Make what follows from the state, when it is restored; a SnapshotError if it does not fit."""
 
     def state_bytes(self, beyond: type[Stateful] | None = None) -> int:
         """The size of the arrays of the state, but for those of objects in it, and of a base class."""
@@ -104,12 +87,7 @@ def damaged(what: str) -> SnapshotError:
 
 
 def check_shape(name: str, array: np.ndarray, due: tuple[int, ...]) -> None:
-    """Check that an array of a snapshot fits the others.
-
-    Raises
-    ------
-    SnapshotError
-    """
+    """Check that an array of a snapshot fits the others; a SnapshotError if not."""
     if np.shape(array) != due:
         raise damaged(f"{name!r} has the shape {np.shape(array)}, where {due} is due")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.tasks import evaluator_without_plan
+from cepbench.engines.detection.tasks import evaluator_without_plan, runs_some, runs_without
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.generate import plan_branches
-from cepbench.planning.planners.registry import PlanGenerator, default_generator
+from cepbench.planning.planners.registry import PlanGenerator, default_generator, find_generator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.statistics.measure import PAIRS, slice_sample
 from cepbench.planning.statistics.model import Statistics
@@ -38,6 +39,29 @@ def generator_for(
     )
 
 
+def generator_or_automaton(
+    pattern: Pattern, evaluator: str | Evaluator | None = None, generator: str | None = None
+) -> tuple[PlanGenerator | None, AnyPlan | None]:
+    """The generator whose plan an evaluator runs; of one that runs without, None and its automaton, if any.
+
+    Errors are those of unknown names.
+    """
+    chosen = _chosen(pattern, evaluator)
+    used = find_generator(generator or generator_for([pattern], chosen))
+    if chosen is None or not runs_without(chosen, [used.kind]):
+        return used, None
+    return None, automaton(pattern) if runs_some(chosen, "automaton") else None
+
+
+def _chosen(pattern: Pattern, evaluator: str | Evaluator | None) -> Evaluator | None:
+    """The evaluator, by default the one that needs no plan under the pattern's strategy, if any."""
+    return (
+        evaluator_without_plan(pattern.strategy.name)
+        if evaluator is None
+        else evaluator_for(evaluator)
+    )
+
+
 def planned(
     pattern: Pattern, stream: EventStream, evaluator: str | Evaluator | None = None
 ) -> AnyPlan | None:
@@ -47,10 +71,7 @@ def planned(
     evaluator does. In a window of length 0, in which nothing has a rate, all variables count as equally
     frequent. The pattern has to fit the stream.
     """
-    if evaluator is None:
-        chosen = evaluator_without_plan(pattern.strategy.name)
-    else:
-        chosen = evaluator_for(evaluator)
+    chosen = _chosen(pattern, evaluator)
     if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
         return None
     statistics = equal_rates(pattern)

@@ -13,25 +13,9 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Result
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
 
 #: Matches of a round among which OUTPUT selects.
 _MATCHES = 1 << 15
-
-
-def run_task(task: Task, stream: EventStream) -> Result:
-    """Run a task of :func:`cepbench.engines.detection.tasks.task_for` on a whole stream.
-
-    Raises
-    ------
-    StreamError
-        If the pattern asks for types or attributes that the stream does not have.
-    PartialMatchLimitError
-        If more partial matches would have to be stored than allowed.
-    """
-    check_types(task.pattern, stream)
-    (result,) = run_tasks([task], stream)
-    return result
 
 
 def run_tasks(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
@@ -42,7 +26,7 @@ def run_tasks(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
     Raises
     ------
     PartialMatchLimitError
-        As :func:`run_task`.
+        If more partial matches would have to be stored than allowed.
     """
     evaluator = tasks[0].evaluator
     if len(tasks) > 1:

@@ -25,20 +25,13 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """An average over patterns.
+    """An average over patterns."""
 
-    Attributes
-    ----------
-    of : callable
-        Takes an array of values, patterns first, and ``axis``.
-    of_logs : bool
-        Whether the values are logarithms; the result is not.
-    has_interval : bool
-        False for a worst case, of which resampling says nothing; its interval is the value.
-    """
-
+    #: Takes an array of values, patterns first, and ``axis``.
     of: Callable[..., Any]
+    #: Whether the values are logarithms; the result is not.
     of_logs: bool = False
+    #: False for a worst case, of which resampling says nothing; its interval is the value.
     has_interval: bool = True
 
 
@@ -69,28 +62,25 @@ def averages(
 ) -> pd.DataFrame:
     """One row per group, run, metric and statistic; all runs of a group over the same patterns.
 
+    Its columns: the group's, the run's, ``metric``, ``statistic``, ``value``, ``low``, ``high`` (95 %
+    percentile bootstrap over patterns), ``patterns`` (averaged over), ``left_out`` (the others of the
+    group) and ``missing`` (those among them that this run lacks and another has).
+
     Parameters
     ----------
-    groups : iterable of (mapping, DataFrame)
+    groups
         Columns that all rows of a group get, in front, and its rows. A metric is missing in rows
         that do not count.
-    run, pattern : sequence of str
+    run, pattern
         Columns that name what is compared, and over what; see
         :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-    wanted : mapping of str to mapping of str to Statistic
+    wanted
         Metric → name of a statistic → statistic.
-    seeded_by : sequence of str, optional
+    seeded_by
         Columns of the group or the run whose values, beside the metric's name, seed the bootstrap;
         by default those of the group. Runs that share them share their resamples.
-    values : callable
+    values
         Rows that count and the metric → array of which each statistic is taken, patterns first.
-
-    Returns
-    -------
-    DataFrame
-        The group's columns, the run's, ``metric``, ``statistic``, ``value``, ``low``, ``high``
-        (95 % percentile bootstrap over patterns), ``patterns`` (averaged over), ``left_out`` (the
-        others of the group) and ``missing`` (those among them that this run lacks and another has).
     """
     rows = []
     for group, given in groups:

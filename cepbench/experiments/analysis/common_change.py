@@ -20,18 +20,10 @@ LEAST_RUNS = 3
 def common_change(patterns: np.ndarray, runs: np.ndarray, logs: np.ndarray) -> np.ndarray:
     """For each pattern and run, the mean change of the steadiest half of the *other* runs.
 
-    Parameters
-    ----------
-    patterns, runs : ndarray of int, shape (n,)
-        Of each change; no pattern has a run twice.
-    logs : ndarray of float, shape (n,)
-        Logarithms of second / first; NaN where there is none.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        NaN everywhere if there are fewer than :data:`LEAST_RUNS` runs, and for patterns without a
-        change in another of the steadiest runs.
+    All arrays have the shape (n,): the numbers of the pattern and the run of each change, no pattern
+    with a run twice, and its ``logs``, logarithms of second / first, NaN where there is none. The
+    result is NaN everywhere if there are fewer than :data:`LEAST_RUNS` runs, and for patterns without
+    a change in another of the steadiest runs.
     """
     wide = pd.DataFrame({"pattern": patterns, "run": runs, "log": logs}).pivot(
         index="pattern", columns="run", values="log"

@@ -21,23 +21,15 @@ def common_rows(
 ) -> pd.DataFrame:
     """Rows of a group that count, and the number of patterns left out.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of one group, which is averaged and compared by itself.
-    known : ndarray of bool, shape (rows,)
-        Whether a row has a value. A run has a pattern if all its rows for it have one, and lacks a
-        pattern without a row.
-    run, pattern : sequence of str
-        Columns that name the compared runs, and the patterns.
+    ``table`` has the rows of one group, which is averaged and compared by itself; ``known``, bool of
+    shape (rows,), whether a row has a value; ``run`` and ``pattern`` the columns that name the
+    compared runs and the patterns. A run has a pattern if all its rows for it have a value, and lacks
+    a pattern without a row.
 
-    Returns
-    -------
-    DataFrame
-        Indexed as ``table``: ``counted``, whether the row is averaged over; ``left_out``, the
-        patterns of the group that the row's run is not averaged over; and ``missing``, those among
-        them that it lacks itself and another run has. A run that lacks more than half of the
-        patterns that any run has counts nowhere, and excludes no pattern for the others.
+    The result is indexed as the table: ``counted``, whether the row is averaged over; ``left_out``, the
+    patterns of the group that the row's run is not averaged over; and ``missing``, those among
+    them that it lacks itself and another run has. A run that lacks more than half of the
+    patterns that any run has counts nowhere, and excludes no pattern for the others.
     """
     its_run = table.groupby(list(run), sort=False).ngroup().to_numpy()
     its_pattern = table.groupby(list(pattern), sort=False).ngroup().to_numpy()
@@ -72,13 +64,10 @@ def only_finite(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 def left_out_notes(rows: pd.DataFrame) -> list[str]:
     """Sentences on the patterns that averages leave out; none if there are no such patterns.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of one metric and statistic: ``generator`` (or ``series``, what it is called there),
-        ``patterns``, ``left_out`` and ``missing`` as :func:`common_rows` has it, and
-        ``regime``, ``pattern_set`` and ``size`` where these are averaged apart. Where ratios count
-        runs at the limit, ``bounds`` has the number of ratios that are bounds.
+    The rows are those of one metric and statistic: ``generator`` (or ``series``, what it is called
+    there), ``patterns``, ``left_out`` and ``missing`` as :func:`common_rows` has it, and ``regime``,
+    ``pattern_set`` and ``size`` where these are averaged apart. Where ratios count runs at the limit,
+    ``bounds`` has the number of ratios that are bounds.
     """
     name = "series" if "series" in rows else "generator"
     apart = [column for column in ("regime", "pattern_set", "size") if column in rows]

@@ -24,27 +24,15 @@ def cost_fit(
 ) -> pd.DataFrame:
     """How well cost predicts performance: rank correlation, and the exponent of a power law.
 
-    Parameters
-    ----------
-    points : DataFrame
-        A row a plan: the columns of ``by``, ``pattern_id``, ``log_cost`` and the metric.
-    metric : str
-        ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
-    by : sequence of str
-        Columns whose values are fitted apart.
-    fixed : str
-        A column of whose values every resample has as many patterns as there are; empty for none.
+    ``points`` has a row a plan: the columns of ``by``, whose values are fitted apart, ``pattern_id``,
+    ``log_cost`` and the metric, ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``. Of
+    the values of a column ``fixed`` every resample has as many patterns as there are.
 
-    Returns
-    -------
-    DataFrame
-        One row a kind of plan: ``by``, ``metric``; ``spearman``; ``exponent`` and
-        ``intercept`` of ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each
-        with ``…_low`` and ``…_high`` (95 % percentile bootstrap over patterns, whose plans go
-        together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0.
+    One row a kind of plan: ``by``, ``metric``; ``spearman``; ``exponent`` and ``intercept`` of
+    ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each with ``…_low`` and
+    ``…_high`` (95 % percentile bootstrap over patterns, whose plans go together); ``points``,
+    ``patterns`` and ``left_out``, points whose metric is 0.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, section 6.3, Figure 6.
     """
     rows = []

@@ -35,20 +35,12 @@ def gains_over(
     """Ratios of every generator to the baseline of its kind of plan, paired per pattern.
 
     All generators of a group are averaged over the same patterns, as in
-    :func:`cepbench.experiments.analysis.summary.summarize`.
+    :func:`cepbench.experiments.analysis.summary.summarize`. ``baselines`` has the generator of each
+    kind of plan; a kind whose baseline did not run is left out.
 
-    Parameters
-    ----------
-    baselines : mapping of str to str
-        Kind of plan -> generator; a kind whose baseline did not run is left out.
-    by : sequence of str
-        As in :func:`cepbench.experiments.analysis.summary.paired_ratios`.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.experiments.analysis.summary.paired_ratios` returns it, with the statistic
-        ``ratio`` (a geometric mean over patterns), ``missing``, ``plan_kind`` and ``evaluator``.
+    ``by`` and the table are those of :func:`cepbench.experiments.analysis.summary.paired_ratios`, with
+    the statistic ``ratio`` (a geometric mean over patterns), ``missing``, ``plan_kind`` and
+    ``evaluator``.
     """
     runs = results[_RUN].drop_duplicates()
     evaluators = runs.groupby("generator")["evaluator"].agg(list)
@@ -98,22 +90,15 @@ def gains_by_weight(
     parts: int = 5,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """The ratio of two generators among light and among heavy patterns.
+    """The ratio of two generators among light and among heavy patterns, in ``parts`` of equal size.
 
-    Parameters
-    ----------
-    parts : int
-        Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
-        of both generators: by one of them alone, a run that was slow by chance would bias its part.
+    A pattern's weight is the time per event, the geometric mean of both generators: by one of them
+    alone, a run that was slow by chance would bias its part.
 
-    Returns
-    -------
-    DataFrame
-        One row a part, lightest first: ``part``, ``microseconds_per_event`` (median
-        weight), ``generator``, ``baseline``, ``metric``, ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``. Parts are fewer where there are fewer patterns. Patterns that
-        one of the two did not end well on have no weight; if there are any, a last row without a
-        ratio counts them.
+    One row a part, lightest first: ``part``, ``microseconds_per_event`` (median weight),
+    ``generator``, ``baseline``, ``metric``, ``value``, ``low``, ``high``, ``patterns``, ``left_out``.
+    Parts are fewer where there are fewer patterns. Patterns that one of the two did not end well on
+    have no weight; if there are any, a last row without a ratio counts them.
     """
     own = per_pattern(results, ["events_per_second"])
     both = own[own["generator"].isin([generator, baseline])]

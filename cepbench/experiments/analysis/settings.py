@@ -45,20 +45,13 @@ def per_engine(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is the same for all rows that one check compares; empty where a table does not say.
+    """What is the same for all rows that one check compares; empty where a table does not say."""
 
-    Attributes
-    ----------
-    regime : str
-        Of the workload, as a sweep file names it.
-    engine : str
-        A value of :data:`ENGINES`, or the name of another evaluator.
-    predicates : str
-        Predicates of a pattern of n events: ``n/2`` or ``n``.
-    """
-
+    #: Of the workload, as a sweep file names it.
     regime: str = ""
+    #: A value of :data:`ENGINES`, or the name of another evaluator.
     engine: str = ""
+    #: Predicates of a pattern of n events: ``n/2`` or ``n``.
     predicates: str = ""
 
 

@@ -22,22 +22,12 @@ def sign_flip_p_values(samples: Sequence[np.ndarray], *, seed: int = 0) -> np.nd
 
     The p-value is the share of all choices of signs whose mean is as far from 0 as the observed
     one. Up to :data:`EXACT_PAIRS` pairs all choices are counted, beyond that :data:`FLIPS` random
-    ones and the observed one.
+    ones and the observed one; ``seed`` is that of the random signs, which samples of equal size share.
 
-    Parameters
-    ----------
-    samples : sequence of ndarray of float, each of shape (n,), n may differ
-        Differences, such as logarithms of ratios; finite.
-    seed : int
-        Of the random signs, which samples of equal size share.
+    Each sample has the shape (n,), n may differ: differences, such as logarithms of ratios; finite.
+    Float of shape (samples,): 1 for a sample without differences, all of them 0, and NaN for an
+    empty one.
 
-    Returns
-    -------
-    ndarray of float, shape (samples,)
-        1 for a sample without differences, all of them 0, and NaN for an empty one.
-
-    Notes
-    -----
     Source: R. A. Fisher, "The Design of Experiments" (1935), section 21.
     """
     p = np.full(len(samples), np.nan)
@@ -57,19 +47,10 @@ def sign_flip_p_values(samples: Sequence[np.ndarray], *, seed: int = 0) -> np.nd
 
 
 def adjusted(p: np.ndarray) -> np.ndarray:
-    """P-values of several tests, adjusted to control the false discovery rate.
+    """P-values of several tests, shape (tests,), adjusted to control the false discovery rate.
 
-    Parameters
-    ----------
-    p : ndarray of float, shape (tests,)
+    They are no smaller than ``p``, and in the same order of size.
 
-    Returns
-    -------
-    ndarray of float, shape (tests,)
-        No smaller than ``p``, and in the same order of size.
-
-    Notes
-    -----
     Source: Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate", Journal of the
     Royal Statistical Society B 57 (1995), the procedure of section 3 as adjusted p-values.
     """

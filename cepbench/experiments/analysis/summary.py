@@ -167,12 +167,9 @@ def log_ratios(
 ) -> pd.DataFrame:
     """The logarithm of each pattern's ratio, of which :func:`paired_ratios`, whose parameters these are, takes averages.
 
-    Returns
-    -------
-    DataFrame
-        One row per pattern (and stream, window, options, output, strategy or weight of latency, if in
-        ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, ``log_ratio``, missing
-        where there is none, and ``bound``, whether it is a bound of the ratio.
+    One row per pattern (and stream, window, options, output, strategy or weight of latency, if in
+    ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, ``log_ratio``, missing where
+    there is none, and ``bound``, whether it is a bound of the ratio.
     """
     results = as_measured(results)
     unknown = [column for column in by if column not in _GROUPED_BY]
@@ -210,20 +207,11 @@ def per_pattern(
 ) -> pd.DataFrame:
     """One row a pattern and run: medians over repetitions.
 
-    Parameters
-    ----------
-    run : sequence of str, optional
-        Columns that name a run; by default those of :func:`runs_of`.
-    bounds : bool
-        Whether to keep what runs that ended at the limit of partial matches are known to exceed or
-        to stay below.
+    Columns are ``pattern_set``, ``size``, ``pattern_id``, those that name a ``run``, by default those
+    of :func:`runs_of`, and the metrics, which are missing unless every repetition ended well.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``pattern_set``, ``size``, ``pattern_id``, those of the run, and the metrics, which
-        are missing unless every repetition ended well; with ``bounds``, or at the limit, and
-        ``bound``, whether one of them ended there.
+    With ``bounds``, what runs that ended at the limit of partial matches are known to exceed or to
+    stay below is kept, and there is ``bound``, whether a repetition ended there.
     """
     unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
     if unknown:

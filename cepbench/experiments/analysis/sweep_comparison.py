@@ -76,37 +76,27 @@ _RATIO = Statistic(np.mean, of_logs=True)
 
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
-    """Result of :func:`compare_sweeps`.
+    """Result of :func:`compare_sweeps`."""
 
-    Attributes
-    ----------
-    names : (str, str)
-        Of the first sweep and of the second one.
-    ratios : DataFrame
-        A row a metric, group and run (plan generator, evaluator, strategy, weight of latency, and
-        what varies of stream, window and options):
-        the columns asked for by ``by``, those of the run, ``metric``, ``value`` (geometric mean of
-        second / first), ``low``, ``high`` (95 % bootstrap over patterns); ``common``, the part of
-        it that most runs of the same patterns share, and ``beside``, ``beside_low``,
-        ``beside_high``, what is left, both missing for what no clock gives; ``pairs``,
-        ``left_out`` (patterns of both that did not end well in one of them), ``p`` (sign-flip
-        test), ``p_adjusted`` (Benjamini and Hochberg) and ``verdict``.
-    differences : DataFrame
-        Configuration, data and provenance that differ: ``key``, ``first``, ``second``.
-    only_first, only_second : DataFrame
-        Patterns and runs that one sweep alone has rows of.
-    same_data : bool or None
-        Whether both ran on the same data; None if a table does not say.
-    counts_differ : int
-        Patterns that have other numbers of matches, which only other data allows.
-    """
-
+    #: Of the first sweep and of the second one.
     names: tuple[str, str]
+    #: A row a metric, group and run (plan generator, evaluator, strategy, weight of latency, and
+    #: what varies of stream, window and options):
+    #: the columns asked for by ``by``, those of the run, ``metric``, ``value`` (geometric mean of
+    #: second / first), ``low``, ``high`` (95 % bootstrap over patterns); ``common``, the part of
+    #: it that most runs of the same patterns share, and ``beside``, ``beside_low``,
+    #: ``beside_high``, what is left, both missing for what no clock gives; ``pairs``,
+    #: ``left_out`` (patterns of both that did not end well in one of them), ``p`` (sign-flip
+    #: test), ``p_adjusted`` (Benjamini and Hochberg) and ``verdict``.
     ratios: pd.DataFrame
+    #: Configuration, data and provenance that differ: ``key``, ``first``, ``second``.
     differences: pd.DataFrame
+    #: ``only_first``, ``only_second``: patterns and runs that one sweep alone has rows of.
     only_first: pd.DataFrame
     only_second: pd.DataFrame
+    #: Whether both ran on the same data; None if a table does not say.
     same_data: bool | None
+    #: Patterns that have other numbers of matches, which only other data allows.
     counts_differ: int
 
     def describe(self) -> str:

@@ -30,23 +30,15 @@ _RUN = ("regime", "pattern_id", "stream", "window", "strategy", "evaluator", "op
 
 @dataclass(frozen=True)
 class TimeModel:
-    """``seconds = Σ coefficient · count`` over the terms of :data:`TERMS`.
+    """``seconds = Σ coefficient · count`` over the terms of :data:`TERMS`."""
 
-    Attributes
-    ----------
-    evaluator : str
-        The engine.
-    coefficients : mapping of str to float
-        Term → seconds for one.
-    rows : int
-        Runs that it was fitted to.
-    error : float
-        Median of the unsigned relative error of the prediction over these.
-    """
-
+    #: The engine.
     evaluator: str
+    #: Term → seconds for one.
     coefficients: Mapping[str, float]
+    #: Runs that it was fitted to.
     rows: int
+    #: Median of the unsigned relative error of the prediction over these.
     error: float
 
     def seconds(self, runs: pd.DataFrame) -> np.ndarray:
@@ -81,12 +73,8 @@ def fastest_runs(results: pd.DataFrame) -> pd.DataFrame:
 def fit_time_model(results: pd.DataFrame, evaluator: str) -> TimeModel:
     """Fit the time of an engine by non-negative least squares of the relative errors.
 
-    Absolute errors would be those of the few longest runs alone.
-
-    Raises
-    ------
-    ExperimentError
-        If fewer runs ended well than the model has terms.
+    Absolute errors would be those of the few longest runs alone. An ExperimentError if fewer runs
+    ended well than the model has terms.
     """
     runs = fastest_runs(results[results["evaluator"] == evaluator])
     counts = _counts(runs)

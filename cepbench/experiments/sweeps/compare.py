@@ -447,6 +447,12 @@ def _side(runs: pd.DataFrame) -> Any:
     return row
 
 
+def computed_from_others(plan: WorkloadPlan) -> str:
+    """The queries that a plan computes from the matches of others, and how, in its order."""
+    ways = map(plan.reuse, plan.order)
+    return "; ".join(f"{way.query} {way}" for way in ways if way.source is not None)
+
+
 class FirstValues:
     """First runs of aggregation methods; other values than those of the first are an ``error``.
 
@@ -497,10 +503,7 @@ class FirstMatches:
 
     def __call__(self, cell: Cell, workload: Workload, plan: WorkloadPlan) -> Mapping[str, Any]:
         self._progress.add(1)
-        ways = map(plan.reuse, plan.order)
-        self.computed[cell.generator, cell.evaluator] = "; ".join(
-            f"{way.query} {way}" for way in ways if way.source is not None
-        )
+        self.computed[cell.generator, cell.evaluator] = computed_from_others(plan)
         how = {**run_arguments(cell, self._grid), "output": "matches"}
         found = evaluate(workload, self._stream, plan, **how)
         for query, result in found.items():

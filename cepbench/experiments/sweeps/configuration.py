@@ -197,15 +197,9 @@ def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
                     f"options of {evaluator!r}: {given!r} must be a table, such as "
                     "{batch_size = [64, 1024]}, or a list of tables"
                 )
-            found[evaluator] = _list_of(_options_text, "")(several, f"options of {evaluator!r}")
+            checked = _json_of(lambda table: None, "{batch_size = 64}", sort_keys=True)
+            found[evaluator] = _list_of(checked, "")(several, f"options of {evaluator!r}")
     return tuple(found.items())
-
-
-def _options_text(value: Any, name: str) -> str:
-    table = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(table, Mapping):
-        raise ExperimentError(f"{name} must be a table, not {shown(value)}")
-    return json.dumps(dict(table), sort_keys=True)
 
 
 def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -126,16 +126,9 @@ def time_pattern(
 ) -> Timing:
     """Plan a pattern by all generators and run each plan on a part of the events.
 
-    Parameters
-    ----------
-    stream
-        All events of the pattern's types.
-    statistics, grid
-        See :func:`cepbench.experiments.sweeps.measure.measure_pattern`.
-    reading
-        Seconds that reading the stream took.
-    long_enough
-        Minimum seconds of a run; the part of the events is enlarged until it takes as long.
+    The stream has all events of the pattern's types; ``reading`` it took so many seconds. The part of
+    the events is enlarged until a run takes ``long_enough`` seconds. For statistics and grid see
+    :func:`cepbench.experiments.sweeps.measure.measure_pattern`.
     """
     cells = replace(grid, repetitions=1).cells()
     began = time.process_time()
@@ -206,19 +199,12 @@ def estimate_table(
     ``high`` (95 % bootstrap within strata: a few patterns make up most of the time, so the truth
     lies above more often than below), ``running`` (share of the time that is evaluation),
     ``longest`` (core seconds of the longest sampled pattern), ``limited`` (expected runs that reach
-    the partial-match limit) and ``hours`` on all cores. The last row but one, of pattern set
-    "statistics", is the measuring of statistics, the last one, "all", the sum.
+    the partial-match limit) and ``hours`` on all cores, which work at the same time. The last row
+    but one, of pattern set "statistics", is the measuring of the statistics of all patterns, which
+    takes ``measuring`` core seconds, the last one, "all", the sum.
 
-    Parameters
-    ----------
-    timings
-        At least one for each of these patterns; those of several streams are added up.
-    cores
-        That work at the same time.
-    measuring
-        Core seconds that measuring the statistics of all patterns takes.
-    seed
-        Of the resampling.
+    There is at least one timing for each of these patterns; those of several streams are added up.
+    ``seed`` is that of the resampling.
     """
     if not timings:
         raise ExperimentError("there are no sampled patterns to estimate a duration from")

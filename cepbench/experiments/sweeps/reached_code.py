@@ -72,7 +72,7 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _names(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Names of the module that a statement mentions, and those that it binds."""
     module = symtable.symtable(text, "", "exec")
-    bound = {each.get_name() for each in module.get_symbols() if _binds(each)}
+    bound = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()}
     mentioned = set(module.get_identifiers())
     inner = list(module.get_children())
     while inner:
@@ -81,10 +81,6 @@ def _names(text: str) -> tuple[frozenset[str], frozenset[str]]:
         mentioned |= {each.get_name() for each in scope.get_symbols() if each.is_global()}
         bound |= {each.get_name() for each in scope.get_symbols() if each.is_declared_global()}
     return frozenset(mentioned), frozenset(bound)
-
-
-def _binds(symbol: symtable.Symbol) -> bool:
-    return symbol.is_assigned() or symbol.is_imported()
 
 
 def _is_import(statement: _Statement) -> bool:

@@ -296,20 +296,11 @@ def user_specs(
     seed: int,
     pattern_set: str = USER,
 ) -> list[PatternSpec]:
-    """User-defined patterns or workloads; their size is that of their largest branch.
+    """User-defined patterns or workloads by name and text; their size is that of their largest branch.
 
-    An ExperimentError if a pattern asks for a type that the data has no events of.
-
-    Parameters
-    ----------
-    texts
-        Names and texts.
-    known_types
-        Event types that the data has events of; None if they are not known yet.
-    seed
-        Of the sweep.
-    pattern_set
-        :data:`USER`, or :data:`WORKLOAD` for workloads.
+    ``seed`` is that of the sweep, ``pattern_set`` :data:`USER`, or :data:`WORKLOAD` for workloads. An
+    ExperimentError if a pattern asks for a type that the data has no events of; ``known_types`` has
+    those with events, or is None if they are not known yet.
     """
     specs = []
     for name, text in texts:

@@ -17,18 +17,14 @@ from IPython.display import display
 
 from cepbench.arguments import named_values
 from cepbench.engines.aggregation.aggregate import AggregateResult, aggregate
-from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.planned import generator_for
-from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.tasks import evaluator_without_plan, runs_some, runs_without
+from cepbench.engines.detection.planned import generator_or_automaton
 from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.generate import plan
-from cepbench.planning.planners.registry import find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.workloads.model import Workload
@@ -181,17 +177,11 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
     pattern, stream = under_one_hierarchy(pattern, stream)
-    statistics, found = None, None
-    if options.evaluator is None:
-        chosen = evaluator_without_plan(pattern.strategy.name)
-    else:
-        chosen = evaluator_for(options.evaluator)
-    generator = options.generator or generator_for([pattern], options.evaluator).name
-    if chosen is None or not runs_without(chosen, [find_generator(generator).kind]):
+    statistics = None
+    used, found = generator_or_automaton(pattern, options.evaluator, options.generator)
+    if used is not None:
         statistics = measure_statistics(pattern, stream, seed=options.seed)
-        found = plan(pattern, statistics, generator, seed=options.seed)
-    elif runs_some(chosen, "automaton"):
-        found = automaton(pattern)
+        found = plan(pattern, statistics, used, seed=options.seed)
     result = _matches(options, pattern, found, statistics, stream, its_options)
     # Of a data set only a part may be read; positions are those in the whole.
     if isinstance(result, Result) and not isinstance(names[_LAST], EventStream):

@@ -15,6 +15,7 @@ from cepbench.presentation.commands.options import (
     EvaluatorOptions,
     GeneratorOrDefault,
     examples,
+    named,
     with_shared,
 )
 from cepbench.presentation.commands.output import (
@@ -41,12 +42,7 @@ def adapt(
     option: EvaluatorOptions = None,
     cost: CostOption = "throughput",
     policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_policies,
-            help="When to plan anew: threshold, bound, static or clairvoyant.",
-        ),
+        str, named(complete_policies, "When to plan anew: threshold, bound, static or clairvoyant.")
     ] = "threshold",
     threshold: Annotated[
         float,

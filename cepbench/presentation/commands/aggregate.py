@@ -16,8 +16,8 @@ from cepbench.presentation.commands.completion import (
     complete_sharing,
 )
 from cepbench.presentation.commands.inputs import StreamInputs
-from cepbench.presentation.commands.match_files import check_ending, match_writer
-from cepbench.presentation.commands.options import examples, with_shared
+from cepbench.presentation.commands.match_files import match_writer, to_file
+from cepbench.presentation.commands.options import examples, named, with_shared
 from cepbench.presentation.commands.output import (
     progress,
     write_json,
@@ -48,30 +48,29 @@ def aggregate(
     inputs: StreamInputs,
     method: Annotated[
         str | None,
-        typer.Option(
+        named(
+            complete_aggregators,
+            "How values are computed; without it, the fastest method that can.",
             "--method",
             "-m",
-            metavar="NAME",
-            autocompletion=complete_aggregators,
-            help="How values are computed; without it, the fastest method that can.",
         ),
     ] = None,
     emit: Annotated[
         str,
-        typer.Option(
-            metavar="WHEN",
-            autocompletion=complete_emits,
-            help="After which events there is a value: trigger, those that could complete a match; "
+        named(
+            complete_emits,
+            "After which events there is a value: trigger, those that could complete a match; "
             "or change, those after which it differs.",
+            metavar="WHEN",
         ),
     ] = "trigger",
     scope: Annotated[
         str,
-        typer.Option(
-            metavar="MATCHES",
-            autocompletion=complete_scopes,
-            help="Which matches count: window, those whose first event has not expired; trigger, "
+        named(
+            complete_scopes,
+            "Which matches count: window, those whose first event has not expired; trigger, "
             "those that this event completes; or stream, all so far.",
+            metavar="MATCHES",
         ),
     ] = "window",
     at: Annotated[
@@ -83,30 +82,18 @@ def aggregate(
     ] = None,
     sharing: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLANNER",
-            autocompletion=complete_sharing,
-            help="What the queries of a workload compute together: the plan of a planner such as "
+        named(
+            complete_sharing,
+            "What the queries of a workload compute together: the plan of a planner such as "
             "SHARON, of counts, or CHASE, of matches; without it nothing.",
+            metavar="PLANNER",
         ),
     ] = None,
     evaluator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_evaluators,
-            help="How the method two-step finds matches.",
-        ),
+        str | None, named(complete_evaluators, "How the method two-step finds matches.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            callback=check_ending,
-            help="Write all values to this file (.parquet, .csv or .arrow).",
-        ),
+        Path | None, to_file("Write all values to this file (.parquet, .csv or .arrow).")
     ] = None,
 ) -> None:
     """Compute the values of AGG, of a pattern or of a workload.

@@ -16,6 +16,7 @@ from cepbench.presentation.commands.options import (
     GeneratorsOption,
     PlannersOption,
     examples,
+    named,
     with_shared,
 )
 from cepbench.presentation.commands.output import (
@@ -43,21 +44,19 @@ def compare(
     planner: PlannersOption = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(
+        named(
+            complete_aggregators,
+            "With AGG: how values are computed; may be repeated. Without it, all methods.",
             "--method",
             "-m",
-            metavar="NAME",
-            autocompletion=complete_aggregators,
-            help="With AGG: how values are computed; may be repeated. Without it, all methods.",
         ),
     ] = None,
     evaluator: Annotated[
         list[str] | None,
-        typer.Option(
+        named(
+            complete_evaluators,
+            "Evaluator; may be repeated. Without it, the default for each kind of plan.",
             "--evaluator",
-            metavar="NAME",
-            autocompletion=complete_evaluators,
-            help="Evaluator; may be repeated. Without it, the default for each kind of plan.",
         ),
     ] = None,
     option: EvaluatorOptions = None,

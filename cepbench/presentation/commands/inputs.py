@@ -22,7 +22,7 @@ from cepbench.errors import (
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
 from cepbench.presentation.commands.completion import complete_data, complete_pattern_names
-from cepbench.presentation.commands.options import JsonOption, PluginOption, SeedOption
+from cepbench.presentation.commands.options import JsonOption, PluginOption, SeedOption, named
 from cepbench.presentation.commands.output import log, progress
 
 if TYPE_CHECKING:
@@ -51,21 +51,17 @@ class StreamInputs:
     ] = None
     data: Annotated[
         str | None,
-        typer.Option(
+        named(
+            complete_data,
+            "A data set such as nasdaq-style/quick, or Parquet.",
             "--data",
             "-d",
             metavar="NAME|PATH",
-            autocompletion=complete_data,
-            help="A data set such as nasdaq-style/quick, or Parquet.",
         ),
     ] = None
     pattern_name: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_pattern_names,
-            help="A pattern of the data set's library, instead of PATTERN.",
-        ),
+        named(complete_pattern_names, "A pattern of the data set's library, instead of PATTERN."),
     ] = None
     plugin: PluginOption = None
     days: Annotated[
@@ -105,9 +101,9 @@ class StreamInputs:
     ] = None
     json: JsonOption = False
 
-    def read_pattern(self, *, needs_data: bool = True) -> Pattern:
+    def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
-        found = self.read_queries(needs_data=needs_data)
+        found = self.read_queries()
         if found.by_query:
             raise typer.BadParameter(
                 f"it has several queries, {', '.join(found.patterns)}; this command takes one pattern",
@@ -116,17 +112,7 @@ class StreamInputs:
         return found
 
     def read_queries(self, *, needs_data: bool = True) -> Pattern | Workload:
-        """The pattern, or of ``Q1 = PATTERN …`` lines the workload; opens the data set and loads plug-ins.
-
-        Raises
-        ------
-        typer.BadParameter
-            If ``--data`` is missing, or not one of the text and a pattern's name is given.
-        PatternError
-            If it is not a valid pattern, or its file cannot be read.
-        DatasetError
-            If there is no such data set or path, or the pattern's name is unknown.
-        """
+        """The pattern, or of ``Q1 = PATTERN …`` lines the workload; opens the data set and loads plug-ins."""
         from cepbench.patterns.parse import parse
         from cepbench.planning.workloads.model import Workload
 
@@ -199,11 +185,6 @@ class StreamInputs:
 
         Both are under the concept hierarchy that either has. ``positions`` is whether the stream needs
         those of its events in the whole source.
-
-        Raises
-        ------
-        DatasetError, StreamError
-            If they cannot be read.
         """
         from cepbench.streams.event_stream import EventStream
         from cepbench.streams.fit import under_one_hierarchy
@@ -276,13 +257,6 @@ class Inputs(StreamInputs):
         """The statistics in the file, or those measured on the stream; of a workload by query.
 
         The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
-
-        Raises
-        ------
-        typer.BadParameter
-            If there is neither a file nor a stream.
-        StatisticsError
-            If the file has no statistics, or none of a query.
         """
         from cepbench.planning.statistics.measure import measure_statistics
         from cepbench.planning.statistics.model import Statistics
@@ -327,16 +301,8 @@ class Inputs(StreamInputs):
         For an evaluator that runs without the generator's plans it is the pattern's automaton or None,
         and there are no statistics.
         """
-        from cepbench.engines.automata.compilation import automaton
-        from cepbench.engines.detection.planned import generator_for
-        from cepbench.engines.detection.registry import evaluator_for
-        from cepbench.engines.detection.tasks import (
-            evaluator_without_plan,
-            runs_some,
-            runs_without,
-        )
+        from cepbench.engines.detection.planned import generator_or_automaton
         from cepbench.planning.planners.generate import plan
-        from cepbench.planning.planners.registry import find_generator
         from cepbench.planning.planners.sharing.generate import plan_workload
 
         made: Any
@@ -348,11 +314,9 @@ class Inputs(StreamInputs):
                     evaluator=evaluator,
                 )  # fmt: skip
             return made, statistics, None
-        alone = evaluator_without_plan(asked.strategy.name)
-        chosen = alone if evaluator is None else evaluator_for(evaluator)
-        used = find_generator(generator or generator_for([asked], chosen))
-        if chosen is not None and runs_without(chosen, [used.kind]):
-            return automaton(asked) if runs_some(chosen, "automaton") else None, None, None
+        used, made = generator_or_automaton(asked, evaluator, generator)
+        if used is None:
+            return made, None, None
         statistics = self.read_statistics(asked, stream)
         its_last = last if last or not alpha else last_variable(asked, stream, statistics)
         with progress(f"planning with {used.name}"):

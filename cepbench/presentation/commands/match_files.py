@@ -38,21 +38,18 @@ def check_ending(file: Path | None) -> Path | None:
     return file
 
 
+def to_file(help: str) -> Any:
+    """The option of a file whose extension is checked before anything is run."""
+    return typer.Option("--output", "-o", metavar="FILE", callback=check_ending, help=help)
+
+
 @contextmanager
 def match_writer(
     file: Path, schema: pa.Schema, positions: Container[str] = ()
 ) -> Iterator[Callable[[pa.Table], None]]:
     """Open a file for tables of one schema, some of whose columns are positions; it is replaced at the end.
 
-    Yields
-    ------
-    callable
-        Appends a table.
-
-    Raises
-    ------
-    OSError
-        With the name of the file, if it cannot be written.
+    Yields what appends a table. An OSError has the name of the file.
     """
     try:
         with whole_file(file) as part, _opened(part, file.suffix, schema, positions) as write:

@@ -72,14 +72,8 @@ class Job:
     ) -> tuple[Metrics, pa.Table, int]:
         """Write the matches of a pattern up to a limit, as :meth:`_joined` shows them.
 
-        Returns
-        -------
-        metrics : Metrics
-            The metrics of the run up to the last match written.
-        first : pyarrow.Table
-            The first :data:`SHOWN` matches.
-        rows : int
-            The number of matches, up to the limit.
+        Returns the metrics of the run up to the last match written, the first :data:`SHOWN` matches, and
+        the number of matches, up to the limit.
         """
         pattern = self.asked
         assert isinstance(pattern, Pattern)

@@ -58,6 +58,11 @@ def with_shared(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
+def named(complete: Callable[..., list[str]], help: str, *flags: str, metavar: str = "NAME") -> Any:
+    """An option whose value is a word that tab completion knows."""
+    return typer.Option(*flags, metavar=metavar, autocompletion=complete, help=help)
+
+
 def expanded(path: Path | None) -> Path | None:
     """A path of an option; where the shell leaves ``~`` as it is, as in ``--html=~/plan.html``."""
     return None if path is None else user_path(path)
@@ -85,47 +90,43 @@ MasterOption = Annotated[
 ]
 
 
-def _generator(help: str) -> Any:
-    return typer.Option(
-        "--generator", "-g", metavar="NAME", autocompletion=complete_generators, help=help
-    )
-
-
 GeneratorOrDefault = Annotated[
     str | None,
-    _generator("Plan generator; `cepbench generators` lists them. By default DP-B, for an "
-               "evaluator of orders alone DP-LD, for several queries none."),
-]  # fmt: skip
+    named(
+        complete_generators,
+        "Plan generator; `cepbench generators` lists them. By default DP-B, for an evaluator of orders "
+        "alone DP-LD, for several queries none.",
+        "--generator",
+        "-g",
+    ),
+]
 PlannerOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=complete_planners,
-        help="Of several queries: what decides which matches are reused; by default CHASE.",
+    named(
+        complete_planners,
+        "Of several queries: what decides which matches are reused; by default CHASE.",
     ),
 ]
 PlannersOption = Annotated[
     list[str] | None,
-    typer.Option(
+    named(
+        complete_planners,
+        "Of several queries: what decides which matches are reused; may be repeated.",
         "--planner",
-        metavar="NAME",
-        autocompletion=complete_planners,
-        help="Of several queries: what decides which matches are reused; may be repeated.",
     ),
 ]
 GeneratorsOption = Annotated[
     list[str] | None,
-    _generator(
-        "Plan generator; may be repeated. Without it: the default ones of `cepbench generators`."
+    named(
+        complete_generators,
+        "Plan generator; may be repeated. Without it: the default ones of `cepbench generators`.",
+        "--generator",
+        "-g",
     ),
 ]
 EvaluatorOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=complete_evaluators,
-        help="Evaluator; without it, the default for the kind of plan.",
-    ),
+    named(complete_evaluators, "Evaluator; without it, the default for the kind of plan."),
 ]
 EvaluatorOptions = Annotated[
     list[str] | None,
@@ -140,20 +141,18 @@ AlphaOption = Annotated[
 ]
 CostOption = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=complete_costs,
-        help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
+    named(
+        complete_costs,
+        "Cost model that plans minimize; `cepbench generators` lists which generator can.",
     ),
 ]
 CostOrDefault = Annotated[
     str | None,
-    typer.Option(
-        "--cost",
-        metavar="NAME",
-        autocompletion=complete_costs,
-        help="Cost model that plans minimize, by default throughput; `cepbench generators` lists which "
+    named(
+        complete_costs,
+        "Cost model that plans minimize, by default throughput; `cepbench generators` lists which "
         "generator can. Of several queries calibrated, the default, or e-cube.",
+        "--cost",
     ),
 ]
 RewriteOption = Annotated[

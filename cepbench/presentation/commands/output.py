@@ -107,9 +107,9 @@ def width() -> int:
     return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 80), 160)
 
 
-def share_bar(share: float, room: int = 8) -> str:
-    """A bar for a share of 1, up to ``room`` characters long."""
-    eighths = round(min(max(share, 0.0), 1.0) * room * 8)
+def share_bar(share: float) -> str:
+    """A bar for a share of 1, up to eight characters long."""
+    eighths = round(min(max(share, 0.0), 1.0) * 64)
     return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
 
 
@@ -123,19 +123,11 @@ def write_table(
 ) -> None:
     """Write a table to standard output, numbers right-aligned.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Cells by key: texts, lists, or numbers, which get thousands separators. None, NaN and a
-        missing key are empty.
-    columns : mapping of str to str, or sequence of str
-        Heading → key; in a sequence they are the same.
-    right : sequence of str
-        Headings of further right-aligned columns.
-    shrink : str, optional
-        The column that is truncated if the terminal is too narrow.
-    less : sequence of str
-        Columns to drop, in this order, if that is not enough. Output to a file or pipe is complete.
+    Cells are texts, lists, or numbers, which get thousands separators; None, NaN and a missing key are
+    empty. ``columns`` are keys, or headings with their keys; ``right`` the headings of further
+    right-aligned columns. If the terminal is too narrow, the column ``shrink`` is truncated, and if
+    that is not enough, those of ``less`` are dropped, in this order. Output to a file or pipe is
+    complete.
     """
     from rich.cells import cell_len
     from rich.console import Console

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -30,6 +29,7 @@ from cepbench.presentation.commands.output import (
     write_json,
     write_line,
     write_table,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def plan(
         write_line(replace(explanation, stakes=None).describe(width()))
     if at_stake is not None:
         write_line()
-        for line in wrap(at_stake.describe(), width()):
-            write_line(line)
+        write_text(at_stake.describe())
 
 
 def _plan_workload(
@@ -169,6 +168,7 @@ def _plan_workload(
     cost: str,
 ) -> None:
     """The plans of several planners with their costs, then the cheapest one or the named ones."""
+    from cepbench.experiments.sweeps.compare import computed_from_others
     from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 
     stream = None
@@ -193,8 +193,7 @@ def _plan_workload(
         row["cost"] = found.cost
         if found.sources is not None:
             row["steps"] = found.steps
-            ways = map(found.reuse, found.order)
-            reused[found.planner] = "; ".join(f"{its.query} {its}" for its in ways if its.sources)
+            reused[found.planner] = computed_from_others(found)
     if inputs.json:
         of_queries = {query: its.to_dict() for query, its in statistics.items()}
         write_json({**texts(workload), "statistics": of_queries, "cost": cost, "plans": rows})
@@ -220,14 +219,8 @@ def _plans_of(
 ) -> dict[str, Any]:
     """Plan with what each row begins with: a generator or a planner.
 
-    Rows get their ``status``, ``reason`` and the ``seconds`` of planning.
-
-    Raises
-    ------
-    StatisticsError
-        If statistics are missing or invalid, for any of them.
-    PlanGeneratorError
-        If there is no plan.
+    Rows get their ``status``, ``reason`` and the ``seconds`` of planning. A PlanGeneratorError if there is
+    no plan.
     """
     from cepbench.experiments.sweeps.measure import timed_plan
     from cepbench.experiments.sweeps.rotation import outcome_of

@@ -22,6 +22,7 @@ from cepbench.presentation.commands.options import (
     SeedOption,
     examples,
     expanded,
+    named,
 )
 from cepbench.presentation.commands.output import log, log_state, progress, write_json, write_line
 
@@ -50,28 +51,23 @@ def check_notebooks(folder: Path) -> None:
 @app.command("build", epilog=examples("cepbench report build --profile quick --only quickstart"))
 def build(
     profile: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_profiles,
-            help="quick takes minutes, full takes hours.",
-        ),
+        str, named(complete_profiles, "quick takes minutes, full takes hours.")
     ] = "quick",
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NOTEBOOK",
-            autocompletion=complete_notebooks,
-            help="Run only this notebook: a name of the report's notebooks, or any file, which "
+        named(
+            complete_notebooks,
+            "Run only this notebook: a name of the report's notebooks, or any file, which "
             "becomes an additional page; may be repeated.",
+            metavar="NOTEBOOK",
         ),
     ] = None,
     study: Annotated[
         list[str] | None,
-        typer.Option(
+        named(
+            complete_studies,
+            "The notebooks of this study alone, by its paper's citation key; may be repeated.",
             metavar="KEY",
-            autocompletion=complete_studies,
-            help="The notebooks of this study alone, by its paper's citation key; may be repeated.",
         ),
     ] = None,
     plugin: PluginOption = None,

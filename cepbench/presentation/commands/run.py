@@ -10,7 +10,7 @@ import typer
 
 from cepbench.arguments import named_values
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
-from cepbench.presentation.commands.match_files import check_ending, with_lists_as_text
+from cepbench.presentation.commands.match_files import to_file, with_lists_as_text
 from cepbench.presentation.commands.options import (
     EvaluatorOption,
     EvaluatorOptions,
@@ -55,13 +55,7 @@ def run(
     option: EvaluatorOptions = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            callback=check_ending,
-            help="Write all matches to this file (.parquet, .csv or .arrow), in batches.",
-        ),
+        to_file("Write all matches to this file (.parquet, .csv or .arrow), in batches."),
     ] = None,
     attribute: Annotated[
         list[str] | None,

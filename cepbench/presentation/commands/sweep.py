@@ -21,6 +21,7 @@ from cepbench.presentation.commands.options import (
     SeedOption,
     examples,
     expanded,
+    named,
     with_shared,
 )
 from cepbench.presentation.commands.output import (
@@ -67,11 +68,7 @@ class SweepInputs:
     ]
     profile: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=complete_profiles,
-            help="Profile of the file; by default quick, if it has one.",
-        ),
+        named(complete_profiles, "Profile of the file; by default quick, if it has one."),
     ] = None
     master: MasterOption = None
     changes: Annotated[
@@ -91,7 +88,7 @@ class SweepInputs:
         from cepbench.experiments.sweeps.sweep_file import change_of, read_sweep
 
         load_plugins(self.plugin)
-        changes = dict(change_of(text) for text in self.changes or ())
+        changes = dict(map(change_of, self.changes or ()))
         sweeps = [read_sweep(name, profile=self.profile, changes=changes) for name in self.sweeps]
         names = [sweep.name for sweep in sweeps]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -154,7 +151,7 @@ class SweepInputs:
         from cepbench.experiments.sweeps.sweep_file import change_of
         from cepbench.presentation.reporting.requests import relative
 
-        found = dict(change_of(text) for text in self.changes or ())
+        found = dict(map(change_of, self.changes or ()))
         paths = {
             name: relative(Path(data), notebooks)
             for name, data in sweep.data.items()

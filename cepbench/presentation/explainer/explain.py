@@ -10,9 +10,10 @@ import pandas as pd
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
-from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
-from cepbench.engines.runs.protocol import Arguments, Evaluator
+from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
+from cepbench.engines.runs.result import Result
 from cepbench.errors import PlanError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
@@ -33,7 +34,7 @@ from cepbench.presentation.explainer.explanation import Explanation
 from cepbench.presentation.explainer.measured import measure
 from cepbench.presentation.explainer.workload import WorkloadExplanation, explain_workload
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
+from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import Frame, events_from
 
 
@@ -187,7 +188,7 @@ def explain(
         tables: Sequence[pd.DataFrame] = estimates.tables
         metrics = None
         if events is not None:
-            result = run_task(task, events)
+            result = _result(task, events)
             metrics = result.metrics
             tables = measure(result, events, estimates.nodes, tables)
     remarks = estimates.remarks
@@ -223,7 +224,7 @@ def _explain_automaton(
     edges = pd.concat(tables, ignore_index=True)
     metrics = None
     if stream is not None:
-        result = run_task(task, stream)
+        result = _result(task, stream)
         metrics = result.metrics
         if counts:
             keys = ["branch", "state", "edge"]
@@ -231,6 +232,12 @@ def _explain_automaton(
             edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
     edges.insert(0, "branch", edges.pop("branch"))
     return AutomatonExplanation(pattern, plan, chosen.name, edges, metrics)
+
+
+def _result(task: Task, stream: EventStream) -> Result:
+    check_types(task.pattern, stream)
+    (result,) = run_tasks([task], stream)
+    return result
 
 
 def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> Stakes | None:

@@ -71,7 +71,8 @@ class Tracer:
         names = compiled.pattern.attributes
         self.values = {name: self.reader.read(stream, name, slice(None)) for name in names}
         self.kinds = {name: declared_kind(stream.column(name)) for name in names}
-        self.types = np.array(stream.type_names)[stream.type_codes]
+        types = {variable.type for variable in compiled.pattern.variables}
+        self.codes = {type: {*stream.codes_of(type).tolist()} for type in types}
         self.starts = 0
         self.pointers: list[Pointer] = []
         self.accepted: list[_Run] = []
@@ -272,17 +273,13 @@ class Tracer:
             vector[number] = value
         return tuple(vector)
 
-    def _is_of(self, type: str, position: int) -> bool:
-        own, hierarchy = self.types[position], self.stream.hierarchy
-        return bool(own == type) or (hierarchy is not None and hierarchy.is_a(own, type))
-
     def _holds(self, formula: Formula, run: _Run, position: int) -> bool:
         """Whether an event satisfies a formula."""
-        time = int(self.stream.timestamps[position])
+        time, code = int(self.stream.timestamps[position]), self.stream.type_codes[position]
         window = formula.window
         if (
             formula.never
-            or (formula.type is not None and not self._is_of(formula.type, position))
+            or (formula.type is not None and code not in self.codes[formula.type])
             or (formula.ordered is not None and time <= run.time)
             or (window is not None and time - run.start > window.length)
             or (formula.negated is not None and self._holds(formula.negated, run, position))

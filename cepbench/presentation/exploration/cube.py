@@ -145,15 +145,12 @@ class Cube:
 
     def _of_type(self, query: str, name: str, type_: str) -> int | None:
         """How many matches of a query bind an event of a type; None for sets and RETURN."""
-        result, hierarchy = self.results[query], self.workload.hierarchy
+        result = self.results[query]
         sets = {variable.name for variable in result.pattern.positive if variable.is_set}
         if result.pattern.returns or name in sets:
             return None
-        assert hierarchy is not None
-        names = self.stream.type_names
-        codes = [number for number, own in enumerate(names) if hierarchy.is_a(own, type_)]
         bound = self.stream.type_codes[np.asarray(result.arrow[name])]
-        return int(np.isin(bound, codes).sum())
+        return int(np.isin(bound, self.stream.codes_of(type_)).sum())
 
     def insert(self, query: str, place: int, item: str) -> str:
         """Drill down from a query by another item, see :func:`cepbench.pattern_drill_down`.

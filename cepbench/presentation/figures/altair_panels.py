@@ -36,11 +36,6 @@ def interactive_chart(chart: Chart) -> alt.TopLevelMixin:
     return offline(alt.vconcat(*joined, **apart, **named))
 
 
-def kind_of_scale(log: bool) -> dict[str, Any]:
-    """Arguments of a scale that need not begin at zero; Vega warns of ``zero`` on a logarithmic one."""
-    return {"type": "log"} if log else {"type": "linear", "zero": False}
-
-
 def _panel(chart: Chart, panel: Panel) -> Any:
     x, y = panel.x or chart.x, chart.y
     shared = chart.legend != "panels"
@@ -54,7 +49,10 @@ def _panel(chart: Chart, panel: Panel) -> Any:
     for marks in panel.marks:
         drawn = _layers(chart, panel, marks, pick)
         # Data of a layer without any are the panel's: altair would write those of each to name them.
-        layers += drawn if marks is panel.marks[0] else [_with_data(each, marks) for each in drawn]
+        if marks is not panel.marks[0]:
+            for layer in drawn:
+                layer.data = marks.data
+        layers += drawn
     if chart.legend and (not shared or panel is chart.panels[0]):
         field = next(marks.series for marks in panel.marks if marks.series)
         picked = alt.selection_point(name=pick, fields=[field], bind="legend")
@@ -65,11 +63,6 @@ def _panel(chart: Chart, panel: Panel) -> Any:
     return alt.layer(*layers, data=first_data, title=title, width=width, height=height)
 
 
-def _with_data(layer: Any, marks: Marks) -> Any:
-    layer.data = marks.data
-    return layer
-
-
 def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any:
     """The encoding of a column on an axis, the same in all layers: Vega-Lite would join different titles."""
     title = axis.title or None
@@ -77,7 +70,9 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
         kind = "N" if isinstance(axis.names[0], str) else "O"
         look = alt.Axis(labelAngle=0) if channel is alt.X else alt.Axis(labels=labels, ticks=False)
         return channel(f"{column}:{kind}", sort=list(axis.names), title=title, axis=look)
-    scale: dict[str, Any] = {"type": "linear"} if axis.zero else kind_of_scale(axis.log)
+    scale: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
+    if not axis.zero and not axis.log:  # of which Vega would warn on a logarithmic one
+        scale["zero"] = False
     if axis.ends:
         scale |= {"domain": list(axis.ends), "nice": axis.zero}
     ticks = {"values": list(axis.ticks)} if len(axis.ticks) else {"tickCount": 6}

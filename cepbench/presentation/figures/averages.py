@@ -63,31 +63,24 @@ def bars_by_group(
     Whiskers are the summary's intervals. On a logarithmic axis, which has no zero for bars to
     start from, values are marks: where they span more than a factor of
     :data:`cepbench.presentation.figures.rows.LOG_SPREAD`, and for ratios (``statistic`` ``ratio``), with a line
-    at 1 between better and worse.
+    at 1 between better and worse. An ExperimentError if the summary has no such rows.
+
+    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: all panels have one
+    scale.
 
     Parameters
     ----------
-    summary : DataFrame
+    summary
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it.
-    statistic : str
+    statistic
         ``median``, ``mean``, or ``ratio`` of rows that
         :func:`cepbench.experiments.analysis.gains.gains_over` made.
-    group : str
+    group
         ``pattern_set`` or ``strategy``.
-    log : bool
+    log
         A logarithmic axis whatever the spread.
-    apart : sequence of str
+    apart
         Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: all panels have one
-    scale.
     """
     rows = rows_by_group(summary, metric, statistic, group, log, apart)
     y = value_axis(rows, axis_title(metric, statistic))
@@ -112,20 +105,15 @@ def lines_by_size(
 ) -> Chart:
     """A line for each generator over the pattern size; see :func:`bars_by_group`.
 
-    Parameters
-    ----------
-    summary, metric, statistic, apart
-        As there.
-    pattern_set : str
-        Empty for a summary without any.
-    panels : mapping of str to str
-        Kind of plan -> heading of its panel.
+    ``pattern_set`` is empty for a summary without any; ``panels`` has the heading of the panel of each
+    kind of plan.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: all panels have one scale.
     """
-    rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
+    rows = _chosen(summary, metric, statistic)
+    rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
+    of_set = f"of pattern set {pattern_set!r} " if pattern_set else ""
+    rows = _labelled(rows, f"{of_set}by size", apart).assign(log=metric in _TIMES_AS_MUCH)
 
     def marks(part: pd.DataFrame) -> list[Marks]:
         return [_averages(part, "size", _tips(metric, statistic), joined=True)]
@@ -148,28 +136,21 @@ def lines_by_setting(
 ) -> Chart:
     """A line for each plan over the settings of a query, in a panel for each engine.
 
+    An ExperimentError if the summary has no such rows.
+
+    Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
+
     Parameters
     ----------
-    summary : DataFrame
+    summary
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of runs whose ``pattern_set`` is
         the setting; with ``engine`` where there are several. Medians are drawn, with their intervals.
-    setting : str
-        What the settings are, for the axis.
-    what : str
-        For the title: what was run.
-    lines : bool
+    setting, what
+        What the settings are, for the axis, and what was run, for the title.
+    lines
         Whether the settings have an order: marks are on lines, or else side by side.
-    log : bool
+    log
         Whether the axis of values is logarithmic whatever their spread.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-
-    Notes
-    -----
-    Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
     """
     rows = rows_by_group(summary, metric, log=log, apart=("engine",))
     tips = _tips(metric, "median", setting=True)
@@ -215,20 +196,6 @@ def rows_by_group(
     rows = _chosen(summary, metric, statistic)
     rows = _labelled(rows[rows["size"].isna()], "over all sizes", apart)
     return rows.assign(group=rows[group].str.replace("_", " "), log=log)
-
-
-def rows_by_size(
-    summary: pd.DataFrame,
-    metric: str,
-    pattern_set: str = "",
-    statistic: str = "median",
-    apart: Sequence[str] = APART,
-) -> pd.DataFrame:
-    """Rows of each size of one pattern set; see :func:`rows_by_group`."""
-    rows = _chosen(summary, metric, statistic)
-    rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
-    what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
-    return _labelled(rows, what, apart).assign(log=metric in _TIMES_AS_MUCH)
 
 
 def _notes(rows: pd.DataFrame, column: str) -> list[str]:

@@ -38,81 +38,55 @@ class Tip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis of numbers or names, the same in all panels.
+    """An axis of numbers or names, the same in all panels."""
 
-    Attributes
-    ----------
-    title : str
-        Empty if :attr:`Chart.explained` has it.
-    names : tuple
-        Values with a place each, in this order; numbers keep their distances in print. Empty on an axis of
-        any numbers.
-    ends : tuple of float, optional
-        Of an axis of numbers; by default those of what is drawn.
-    ticks : sequence of float
-        Of an axis of numbers; empty for those of the library.
-    unit : str
-        As in :class:`~.rows.Quantity`.
-    zero : bool
-        Whether a linear axis begins at 0; its upper end is then rounded.
-    one : bool
-        Whether a line is at 1.
-    split : int
-        Names before a line between two kinds.
-    """
-
+    #: Empty if :attr:`Chart.explained` has it.
     title: str = ""
+    #: Values with a place each, in this order; numbers keep their distances in print. Empty on an axis of
+    #: any numbers.
     names: tuple[Any, ...] = ()
     log: bool = False
+    #: Of an axis of numbers; by default those of what is drawn.
     ends: tuple[float, float] | None = None
+    #: Of an axis of numbers; empty for those of the library.
     ticks: Sequence[float] = ()
+    #: As in :class:`~.rows.Quantity`.
     unit: str = ""
+    #: Whether a linear axis begins at 0; its upper end is then rounded.
     zero: bool = False
+    #: Whether a line is at 1.
     one: bool = False
+    #: Names before a line between two kinds.
     split: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Rows of a table as marks, with whiskers, lines and texts.
-
-    Attributes
-    ----------
-    data : DataFrame
-    x, y : str
-        Columns of the places.
-    looks : mapping of str to Style
-        Value of the column ``series`` → its look, in the order of the legend.
-    series : str
-        Empty if all marks have the one look, without a legend.
-    x_ends, y_ends : tuple of str
-        Columns of the lower and upper ends of whiskers.
-    size : float
-        Points across a mark; 0 for no marks.
-    joined : bool
-        Whether a line joins the marks of a series, in the order of ``order``, by default of the rows.
-    beside : bool
-        Whether the series of a name stand side by side.
-    text : str
-        Column of texts beside marks.
-    filled : str
-        Column that tells filled marks from white ones.
-    """
+    """Rows of a table as marks, with whiskers, lines and texts."""
 
     data: pd.DataFrame
+    #: ``x``, ``y``: columns of the places.
     x: str
     y: str
+    #: Value of the column ``series`` → its look, in the order of the legend.
     looks: Mapping[str, Style]
+    #: Empty if all marks have the one look, without a legend.
     series: str = "series"
+    #: ``x_ends``, ``y_ends``: columns of the lower and upper ends of whiskers.
     x_ends: tuple[str, ...] = ()
     y_ends: tuple[str, ...] = ()
     form: Literal["point", "bar", "tick", "cross"] = "point"
+    #: Points across a mark; 0 for no marks.
     size: float = 5.5
     opacity: float = 1.0
+    #: Whether a line joins the marks of a series, in the order of ``order``, by default of the rows.
     joined: bool = False
+    #: Whether the series of a name stand side by side.
     beside: bool = False
     order: str = ""
+    #: Column of texts beside marks.
     text: str = ""
+    #: Column that tells filled marks from white ones.
     filled: str = ""
     tips: Sequence[Tip] = ()
 
@@ -137,52 +111,35 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel of a chart, in a grid of rows and columns.
-
-    Attributes
-    ----------
-    heading : sequence of str
-        Lines above it.
-    marks : sequence of Marks
-        From the lowest to the topmost.
-    note : str
-        Lines on the right above it.
-    x : Axis, optional
-        Its own, if the panels share none.
-    """
+    """One panel of a chart, in a grid of rows and columns."""
 
     row: int
     column: int
+    #: Lines above it.
     heading: Sequence[str]
+    #: From the lowest to the topmost.
     marks: Sequence[Marks]
+    #: Lines on the right above it.
     note: str = ""
+    #: Its own, if the panels share none.
     x: Axis | None = None
 
 
 @dataclass(slots=True)
 class Chart:
-    """Panels on the same axes under one title.
-
-    Attributes
-    ----------
-    explained : str
-        What axes or marks are, in a line of its own.
-    notes : sequence of str
-        Sentences on what is left out or hidden.
-    legend : str
-        ``panels`` for one below each, ``below`` all or ``inside`` the first one for one of the chart, or
-        empty.
-    size : tuple of int
-        Width and height of a panel in pixels.
-    """
+    """Panels on the same axes under one title."""
 
     title: str
     x: Axis
     y: Axis
     panels: Sequence[Panel]
+    #: What axes or marks are, in a line of its own.
     explained: str = WHISKERS
+    #: Sentences on what is left out or hidden.
     notes: Sequence[str] = ()
+    #: ``panels`` for one below each, ``below`` all or ``inside`` the first one for one of the chart, or empty.
     legend: Literal["panels", "below", "inside", ""] = "panels"
+    #: Width and height of a panel in pixels.
     size: tuple[int, int] = (370, 270)
 
     def __post_init__(self) -> None:
@@ -192,19 +149,14 @@ class Chart:
         ]
 
 
-def drawn_by(
-    draw: Callable[[Chart], _Drawn],
-) -> Callable[[Callable[_P, Chart]], Callable[_P, _Drawn]]:
-    """Makes a function that builds a chart one that also draws it."""
+def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
+    """A function that builds a chart as one that also draws it."""
 
-    def drawing(build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
-        @wraps(build)
-        def drawn(*given: _P.args, **named: _P.kwargs) -> _Drawn:
-            return draw(build(*given, **named))
+    @wraps(build)
+    def drawn(*given: _P.args, **named: _P.kwargs) -> _Drawn:
+        return draw(build(*given, **named))
 
-        return drawn
-
-    return drawing
+    return drawn
 
 
 def around(low: float, high: float, *, log: bool) -> tuple[float, float]:

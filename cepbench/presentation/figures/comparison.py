@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.presentation.figures.altair_panels import interactive_chart
 from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip
+from cepbench.presentation.figures.rows import axis_from_zero
 from cepbench.presentation.figures.styles import series_labels, style_of
 from cepbench.presentation.figures.vega import alt
 
 
 def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
-    """Throughput and peak memory of each plan generator, side by side.
+    """Throughput and peak memory of each plan generator in what ``cep.compare`` returns, side by side.
 
-    Parameters
-    ----------
-    comparison : DataFrame
-        As ``cep.compare`` returns it. Runs that did not end well are named in the subtitle.
+    Runs that did not end well are named in the subtitle.
     """
     plain = pd.DataFrame(comparison)
     rows = plain[plain["status"] == OK]
@@ -40,7 +36,7 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     panels = [
         Panel(0, column, [heading], [
             Marks(data, name, "series", looks, form="bar", x_ends=ends, tips=tips),
-        ], x=_axis(title, unit, data[[name, *ends]]))
+        ], x=axis_from_zero(title, data[[name, *ends]], unit))
         for column, (name, ends, heading, title, unit) in enumerate((
             ("events_per_second", quartiles, "Throughput (higher is better)",
              "events per second, median", "1"),
@@ -54,9 +50,3 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
         size=(300, 20 * max(len(looks), 1)),
     )  # fmt: skip
     return interactive_chart(chart)
-
-
-def _axis(title: str, unit: str, numbers: pd.DataFrame) -> Axis:
-    """An axis from 0 that holds all numbers; of no runs at all it has no end."""
-    most = float(numbers.max().max())
-    return Axis(title, ends=None if math.isnan(most) else (0.0, most), unit=unit, zero=True)

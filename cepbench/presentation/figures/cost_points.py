@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.presentation.figures.chart import PLAIN, Axis, Chart, Marks, Tip, around
+from cepbench.presentation.figures.chart import PLAIN, Chart, Marks, Tip
 from cepbench.presentation.figures.rows import (
     APART,
     KINDS,
-    few_ticks,
+    axis_around,
     looks_of,
     panels_of,
     quantity_of,
@@ -22,27 +21,18 @@ from cepbench.presentation.figures.rows import (
 )
 
 
-def points_by_cost(
-    points: pd.DataFrame, fit: pd.DataFrame, metric: str, *, apart: Sequence[str] = APART
-) -> Chart:
+def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Chart:
     """A point for each plan, its cost against a metric of its run, and the fitted line.
 
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.cost_points` returns it.
-    fit : DataFrame
-        As :func:`cepbench.experiments.analysis.cost_fit.cost_fit` returns it for the same metric, by the
-        columns ``apart`` that vary.
-    apart : sequence of str
-        Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
+    Regimes are rows of panels, where they vary. ``points`` is as
+    :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.cost_points` returns it, ``fit`` as
+    :func:`cepbench.experiments.analysis.cost_fit.cost_fit` does for the same metric, by regime where
+    it varies.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, Figure 6. Differs from the paper: both axes are logarithmic, so that
     a power law is a straight line.
     """
-    rows = plans_by_cost(points, metric, apart)
+    rows = plans_by_cost(points, metric)
     quantity = quantity_of(metric)
     columns = ["series", "pattern_set", "size", "pattern_id", "plan", "cost", "value"]
     tips = [
@@ -64,23 +54,19 @@ def points_by_cost(
         ]
 
     panels = panels_of(rows, KINDS, marks)
-    ends = around(float(rows["cost"].min()), float(rows["cost"].max()), log=True)
     return Chart(
         f"{quantity.title} against plan cost",
-        Axis("cost of the plan", log=True, ends=ends, ticks=few_ticks(*ends), unit="1"),
+        axis_around("cost of the plan", rows[["cost"]], "1"),
         value_axis(rows, quantity.axis),
         [replace(panel, note=note) for panel, note in zip(panels, notes, strict=True)],
         explained="", notes=plans_left_out(points),
     )  # fmt: skip
 
 
-def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APART) -> pd.DataFrame:
+def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The plans that a logarithmic chart can show, with ``series``, ``panel`` and ``value``.
 
-    Raises
-    ------
-    ExperimentError
-        If there are none.
+    An ExperimentError if there are none.
     """
     rows = points.assign(
         value=pd.to_numeric(points[metric]).astype(float), metric=metric, statistic="plan"
@@ -88,7 +74,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APAR
     rows = rows[(rows["value"] > 0) & (rows["cost"] > 0)]
     if rows.empty:
         raise ExperimentError(f"no plan has both a cost and a {metric} above zero")
-    return with_series(rows.assign(low=rows["value"], high=rows["value"]), apart)
+    return with_series(rows.assign(low=rows["value"], high=rows["value"]), APART)
 
 
 def plans_left_out(points: pd.DataFrame) -> list[str]:

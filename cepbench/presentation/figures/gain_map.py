@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.presentation.figures.chart import PLAIN, Axis, Chart, Marks, Panel, Tip, around
+from cepbench.presentation.figures.chart import PLAIN, Chart, Marks, Panel, Tip
 from cepbench.presentation.figures.q_errors import looks_of_values
-from cepbench.presentation.figures.rows import few_ticks, quantity_of
+from cepbench.presentation.figures.rows import axis_around, quantity_of
 
 #: Fewer expected partial matches per event than this are drawn here.
 LEAST = 1e-3
@@ -26,17 +26,9 @@ _Y = "times better"
 def gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Chart:
     """A point a pattern, in panels by comparison and engine; a line through the means of classes.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gain_rows` returns it.
-    by_class : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
-
-    Raises
-    ------
-    ExperimentError
-        If no pattern has a gain in this metric.
+    Of tables that :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gain_rows` and
+    :func:`~cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` return; see
+    :func:`map_points` for errors.
     """
     points, means = map_points(rows, by_class, metric)
     points = points.assign(series=points["rates"] + " events per window")
@@ -68,18 +60,12 @@ def gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Chart:
             marks.insert(0, Marks(circled, "x", "gain", PLAIN, "", size=9, filled="seen"))
         row, column = divmod(number, _COLUMNS)
         panels.append(Panel(row, column, [f"{comparison} ({engine})"], marks))
+    up = pd.concat([points[["gain"]], means[["low", "high"]]])
     return Chart(
-        map_title(metric), _axis(_X, points["x"]),
-        replace(_axis(_Y, points["gain"], means["low"], means["high"]), one=True), panels,
+        f"{quantity_of(metric).title}: gain by choosing the plan", axis_around(_X, points[["x"]]),
+        replace(axis_around(_Y, up), one=True), panels,
         explained="", notes=map_notes(points), legend="inside", size=(340, 220),
     )  # fmt: skip
-
-
-def _axis(title: str, *values: pd.Series) -> Axis:
-    """A logarithmic axis on which all values above 0 are."""
-    shown = pd.concat(values)
-    ends = around(float(shown[shown > 0].min()), float(shown.max()), log=True)
-    return Axis(title, log=True, ends=ends, ticks=few_ticks(*ends))
 
 
 def map_points(
@@ -87,10 +73,7 @@ def map_points(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The points and the means of classes that a map shows, with ``x``, the place on the axis.
 
-    Raises
-    ------
-    ExperimentError
-        If no pattern has a gain in this metric.
+    An ExperimentError if no pattern has a gain in this metric.
     """
     points = rows[(rows["metric"] == metric) & rows["gain"].notna() & rows["expected"].notna()]
     if points.empty:
@@ -101,11 +84,6 @@ def map_points(
         points.assign(x=points["expected"].clip(lower=LEAST)),
         means.assign(x=means["expected"].clip(lower=LEAST)),
     )
-
-
-def map_title(metric: str) -> str:
-    """Heading of the map of a metric."""
-    return f"{quantity_of(metric).title}: gain by choosing the plan"
 
 
 def map_notes(points: pd.DataFrame) -> list[str]:

@@ -105,11 +105,8 @@ def offline(chart: _Chart) -> _Chart:
 def prefixed(unit: str = "1") -> str:
     """The expression of an axis that writes its numbers as ``2k`` or ``2 kB``, and nothing as 0.
 
-    Parameters
-    ----------
-    unit : str
-        As in :class:`cepbench.presentation.figures.rows.Quantity`: of what is counted there are no thousandths,
-        and what has no unit has no prefix.
+    The unit is as in :class:`cepbench.presentation.figures.rows.Quantity`: of what is counted there are no
+    thousandths, and what has no unit has no prefix.
     """
     if not unit:
         return "format(datum.value, '~g')"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.presentation.figures import chart
-from cepbench.presentation.figures.chart import PLAIN, Chart, Marks, Panel, Tip, around
-from cepbench.presentation.figures.rows import few_ticks, log_ticks
+from cepbench.presentation.figures.chart import PLAIN, Chart, Marks, Panel, Tip
+from cepbench.presentation.figures.rows import axis_around, log_ticks
 from cepbench.presentation.figures.styles import Mark, Style
 
 MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
@@ -41,16 +41,13 @@ class Axis:
 def q_errors_by_events(summary: pd.DataFrame) -> Chart:
     """Medians of q-errors by the number of variables in a node, whiskers up to the 95th percentile.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.q_error_tables.q_error_summary` returns it by
-        ``pattern_set``, ``model`` and ``events``.
+    The summary is as :func:`cepbench.experiments.studies.kolchinsky2018.q_error_tables.q_error_summary`
+    returns it by ``pattern_set``, ``model`` and ``events``.
     """
     parts = panels_by(summary, "pattern_set")
     looks = {model: look for model, look in _MODELS.items() if (summary["model"] == model).any()}
     most = max(2.0, float(summary["p95"].max()))
-    y = chart.Axis(_Q_ERROR, log=True, ends=(0.95, most * 1.05), ticks=ticks_of_factors(most))
+    y = chart.Axis(_Q_ERROR, log=True, ends=(0.95, most * 1.05), ticks=log_ticks(1.0, most))
     tips = [
         Tip("model:N"),
         Tip("events:O", "variables"),
@@ -80,20 +77,10 @@ def scatter_in_panels(
 ) -> Chart:  # fmt: skip
     """A point a row, the horizontal axis logarithmic, in a panel for each value of a column.
 
-    Parameters
-    ----------
-    x, y : Axis
-        Column and title of each axis.
-    panel, colour : str
-        Columns that choose the panel and the colour of a point.
-    headings : mapping of str to str, optional
-        Value of ``panel`` → heading.
-    diagonal : bool
-        Whether both axes have one scale and a line where they are equal.
-    label : str
-        Column of a text beside each point; none if empty.
-    tooltip : sequence of str
-        Further columns that tooltips have.
+    ``panel`` and ``colour`` are the columns that choose the panel and the colour of a point, ``label``
+    that of a text beside it, if any, ``tooltip`` those that tooltips have as well. ``headings`` has
+    that of each value of ``panel``. With ``diagonal`` both axes have one scale and a line where they are
+    equal.
     """
     parts = panels_by(rows, panel)
     looks = looks_of_values(sorted(rows[colour].unique()))
@@ -102,7 +89,12 @@ def scatter_in_panels(
     tips = [Tip(f"{axis.column}:Q", format=",.4~g") for axis in (x, y)]
     tips += [Tip(name) for name in kept if name not in (x.column, y.column)]
     both = [x.column, y.column]
-    of_x, of_y = (_axis(rows[both] if diagonal else rows[[axis.column]], axis) for axis in (x, y))
+
+    def drawn(axis: Axis, table: pd.DataFrame) -> chart.Axis:
+        numbers = table[both if diagonal else [axis.column]]
+        return axis_around(axis.title, numbers, "1", log=axis.log)
+
+    of_x, of_y = drawn(x, rows), drawn(y, rows)
     panels = []
     for column, (name, part) in enumerate(parts.items()):
         marks = [Marks(part[kept], x.column, y.column, looks, colour, size=6 if label else 4.5,
@@ -110,27 +102,13 @@ def scatter_in_panels(
         if diagonal:
             ends = pd.DataFrame(dict.fromkeys(both, of_x.ends))
             marks.append(Marks(ends, x.column, y.column, PLAIN, "", size=0, joined=True))
-        own = None if diagonal else _axis(part[[x.column]], x)
+        own = None if diagonal else drawn(x, part)
         panels.append(Panel(0, column, [(headings or {}).get(name, name)], marks, x=own))
     return Chart(title, of_x, of_y, panels, explained="", legend="below", size=(280, 260))
 
 
-def _axis(numbers: pd.DataFrame, axis: Axis) -> chart.Axis:
-    """An axis that holds all numbers, of which a logarithmic one shows those above 0."""
-    shown = numbers.where(numbers > 0) if axis.log else numbers
-    ends = around(float(shown.min().min()), float(shown.max().max()), log=axis.log)
-    ticks = few_ticks(*ends) if axis.log else []
-    return chart.Axis(axis.title, log=axis.log, ends=ends, ticks=ticks, unit="1")
-
-
 def panels_by(rows: pd.DataFrame, column: str) -> dict[str, pd.DataFrame]:
-    """Value of a column → its rows, in the order of the rows.
-
-    Raises
-    ------
-    ExperimentError
-        If there are none.
-    """
+    """Value of a column → its rows, in the order of the rows; an ExperimentError if there are none."""
     if rows.empty:
         raise ExperimentError("there are no rows to draw; measure more patterns or a longer stream")
     return {str(value): part for value, part in rows.groupby(column, sort=False)}
@@ -142,8 +120,3 @@ def looks_of_values(values: Iterable[str]) -> dict[str, Style]:
         value: Style(_PALETTE[rank % len(_PALETTE)], MARKS[rank % len(MARKS)], ())
         for rank, value in enumerate(values)
     }
-
-
-def ticks_of_factors(largest: float) -> list[float]:
-    """Ticks from a factor of 1 to the largest."""
-    return log_ticks(1.0, max(2.0, largest))

@@ -23,17 +23,11 @@ LEGEND = ", ".join(f"{mark} {statistic}" for statistic, mark in MARKS.items())
 def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Chart:
     """A panel a factor and a row a generator: median, 90th percentile and worst case.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary` returns it.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
+    The summary is as :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary` returns
+    it; see :func:`range_rows` for errors.
     """
-    rows = range_rows(summary, metric)
+    rows, quantity = range_rows(summary, metric), quantity_of(metric)
+    counted = summary[(summary["metric"] == metric) & (summary["factor"] > 1)]
     named = rows[["plan_kind", "generator"]].drop_duplicates()
     circle = Mark("o", "circle")
     looks = {
@@ -60,9 +54,10 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Chart:
     ]  # fmt: skip
     orders = len(named[named["plan_kind"] == "order"])
     return Chart(
-        range_title(metric), Axis(log=True, ends=ends, ticks=few_ticks(*ends), one=True),
+        f"{quantity.title} of plans from wrong numbers ({quantity.better} is better)",
+        Axis(log=True, ends=ends, ticks=few_ticks(*ends), one=True),
         Axis(names=tuple(looks), split=orders), panels,
-        explained=f"{quantity_of(metric).axis}; {LEGEND}", notes=range_notes(summary, metric),
+        explained=f"{quantity.axis}; {LEGEND}", notes=left_out_notes(counted),
         legend="", size=(185, 17 * len(looks)),
     )  # fmt: skip
 
@@ -71,12 +66,8 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Median, 90th percentile and worst case of each generator at each factor above 1.
 
     Columns are ``plan_kind``, ``generator``, ``factor``, ``patterns`` and the statistics of :data:`MARKS`;
-    orders are before trees, else the order is that of the summary.
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
+    orders are before trees, else the order is that of the summary. An ExperimentError if the summary
+    has no such rows.
     """
     chosen = summary[
         (summary["metric"] == metric)
@@ -96,18 +87,6 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     wide = ordered.pivot(index=key, columns="statistic", values="value").reset_index()
     wide = wide.sort_values(key[:3]).astype({"plan_kind": str, "generator": str})
     return wide[["plan_kind", "generator", "factor", "patterns", *MARKS]].reset_index(drop=True)
-
-
-def range_notes(summary: pd.DataFrame, metric: str) -> list[str]:
-    """What a chart of :func:`range_rows` leaves out."""
-    rows = summary[(summary["metric"] == metric) & (summary["factor"] > 1)]
-    return left_out_notes(rows)
-
-
-def range_title(metric: str) -> str:
-    """Heading of a chart of ranges."""
-    quantity = quantity_of(metric)
-    return f"{quantity.title} of plans from wrong numbers ({quantity.better} is better)"
 
 
 def range_ends(rows: pd.DataFrame) -> tuple[float, float]:

@@ -16,11 +16,8 @@ RECORD_MIME = "application/vnd.cepbench.record+json"
 def record(**what: Any) -> None:
     """Leave a record in the output of the cell that is running; outside of a kernel do nothing.
 
-    Parameters
-    ----------
-    **what
-        ``figure``, the stem of a figure saved to the folder of results, or ``finding``, a sentence
-        for the front page.
+    It is of a ``figure``, by the stem of the files saved to the folder of results, or a ``finding``, a
+    sentence for the front page.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

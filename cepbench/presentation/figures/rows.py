@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -34,23 +34,15 @@ APART = ("regime",)
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Words for a metric.
-
-    Attributes
-    ----------
-    title : str
-    axis : str
-        Title of its axis, with its unit.
-    better : str
-        ``higher`` or ``lower``.
-    unit : str
-        For prefixes such as ``k`` and ``m`` on the axis: a symbol, ``1`` of what is counted, or
-        empty for plain numbers without prefixes.
-    """
+    """Words for a metric."""
 
     title: str
+    #: Title of its axis, with its unit.
     axis: str
+    #: ``higher`` or ``lower``.
     better: str
+    #: For prefixes such as ``k`` and ``m`` on the axis: a symbol, ``1`` of what is counted, or
+    #: empty for plain numbers without prefixes.
     unit: str = "1"
 
 
@@ -108,12 +100,6 @@ def axis_title(metric: str, statistic: str) -> str:
     return f"{statistic} {quantity_of(metric).axis}"
 
 
-def unit_of(rows: pd.DataFrame) -> str:
-    """The unit of :class:`Quantity` for the rows of a chart; ratios have none."""
-    metric, statistic = rows.iloc[0][["metric", "statistic"]]
-    return "" if statistic == RATIO else quantity_of(metric).unit
-
-
 def needs_log(rows: pd.DataFrame) -> bool:
     """Whether the values ask for a logarithmic axis: by their spread, or as ratios."""
     values = rows["value"].dropna()
@@ -164,15 +150,34 @@ def value_axis(rows: pd.DataFrame, title: str) -> Axis:
 
     A line is at 1 where ratios turn from worse to better, unless all are far from it.
     """
-    unit = unit_of(rows)
+    metric, statistic = rows.iloc[0][["metric", "statistic"]]
+    unit = "" if statistic == RATIO else quantity_of(metric).unit
     low, high = ends_of(rows)
     one = not unit and low <= 1 <= high
     if needs_log(rows):
         ticks = log_ticks(low, high)
         return Axis(title, log=True, ends=(low, high), ticks=ticks, unit=unit, one=one)
-    most = float(rows[["high", "value"]].max().max())
-    ends = None if math.isnan(most) else (0.0, most)
-    return Axis(title, ends=ends, unit=unit, zero=True, one=one)
+    return replace(axis_from_zero(title, rows[["high", "value"]], unit), one=one)
+
+
+def axis_from_zero(title: str, numbers: pd.DataFrame, unit: str) -> Axis:
+    """A linear axis from 0 that holds all numbers; of no runs at all it has no end."""
+    most = float(numbers.max().max())
+    return Axis(title, ends=None if math.isnan(most) else (0.0, most), unit=unit, zero=True)
+
+
+def axis_around(
+    title: str,
+    numbers: pd.DataFrame,
+    unit: str = "",
+    *,
+    log: bool = True,
+    ticks: Callable[[float, float], list[float]] = few_ticks,
+) -> Axis:
+    """An axis a little beyond all numbers, of which a logarithmic one shows those above 0."""
+    shown = numbers.where(numbers > 0) if log else numbers
+    ends = around(float(shown.min().min()), float(shown.max().max()), log=log)
+    return Axis(title, log=log, ends=ends, ticks=ticks(*ends) if log else (), unit=unit)
 
 
 def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:

@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 
-bars_by_group = drawn_by(static_chart)(averages.bars_by_group)
-gain_map = drawn_by(static_chart)(gains.gain_map)
-lines_by_setting = drawn_by(static_chart)(averages.lines_by_setting)
-lines_by_size = drawn_by(static_chart)(averages.lines_by_size)
-points_by_cost = drawn_by(static_chart)(cost_points.points_by_cost)
-q_errors_by_events = drawn_by(static_chart)(q_errors.q_errors_by_events)
-ranges_by_factor = drawn_by(static_chart)(ranges.ranges_by_factor)
-scatter_in_panels = drawn_by(static_chart)(q_errors.scatter_in_panels)
-sweep_ratios = drawn_by(static_chart)(sweeps.sweep_ratios)
-throughput_against_latency = drawn_by(static_chart)(trade_off.throughput_against_latency)
+bars_by_group = drawn_by(static_chart, averages.bars_by_group)
+gain_map = drawn_by(static_chart, gains.gain_map)
+lines_by_setting = drawn_by(static_chart, averages.lines_by_setting)
+lines_by_size = drawn_by(static_chart, averages.lines_by_size)
+points_by_cost = drawn_by(static_chart, cost_points.points_by_cost)
+q_errors_by_events = drawn_by(static_chart, q_errors.q_errors_by_events)
+ranges_by_factor = drawn_by(static_chart, ranges.ranges_by_factor)
+scatter_in_panels = drawn_by(static_chart, q_errors.scatter_in_panels)
+sweep_ratios = drawn_by(static_chart, sweeps.sweep_ratios)
+throughput_against_latency = drawn_by(static_chart, trade_off.throughput_against_latency)

@@ -24,18 +24,11 @@ _VARIANTS = ("evaluator", "options", "stream", "regime", "window", "strategy", "
 def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Chart:
     """A row a plan generator: the ratio of two sweeps with its interval, and a line at 1.
 
-    Parameters
-    ----------
-    ratios : DataFrame
-        As :class:`cepbench.experiments.analysis.sweep_comparison.SweepComparison` has it; a panel a
-        pattern set and size, if it was compared by these.
-
-    Raises
-    ------
-    ExperimentError
-        If there are no such rows.
+    The ratios are as :class:`cepbench.experiments.analysis.sweep_comparison.SweepComparison` has them;
+    a panel a pattern set and size, if they were compared by these. See :func:`sweep_ratio_rows` for
+    errors.
     """
-    rows = sweep_ratio_rows(ratios, metric)
+    rows, quantity = sweep_ratio_rows(ratios, metric), quantity_of(metric)
     named = rows.drop_duplicates("label")[["label", "generator", "kind"]]
     looks = {label: style_of(name, kind) for label, name, kind in named.itertuples(index=False)}
     grey = {label: replace(look, colour="#777777") for label, look in looks.items()}
@@ -59,7 +52,8 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Chart:
         for column, (panel, part) in enumerate(rows.groupby("panel", sort=False))
     ]  # fmt: skip
     return Chart(
-        sweep_ratio_title(metric), Axis(log=True, ends=ends, ticks=log_ticks(*ends), one=True),
+        f"{quantity.title}, second sweep / first ({quantity.better} is better)",
+        Axis(log=True, ends=ends, ticks=log_ticks(*ends), one=True),
         Axis(names=tuple(looks)), panels, explained=f"ratio, geometric mean; {LEGEND}",
         notes=sweep_ratio_notes(ratios, metric), legend="", size=(260, max(60, 22 * len(looks))),
     )  # fmt: skip
@@ -69,12 +63,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Rows of one metric that have an interval, in the order of ``ratios``.
 
     ``panel`` is pattern set and size, empty where nothing is grouped, ``label`` the run, and ``verdict`` in
-    words.
-
-    Raises
-    ------
-    ExperimentError
-        If there are no such rows.
+    words. An ExperimentError if there are no such rows.
     """
     chosen = ratios[(ratios["metric"] == metric) & ratios["value"].notna()]
     if chosen.empty:
@@ -109,12 +98,6 @@ def sweep_ratio_notes(ratios: pd.DataFrame, metric: str) -> list[str]:
         if count
     ]
     return [f"Patterns left out, not ended well in both: {', '.join(texts)}."] * bool(texts)
-
-
-def sweep_ratio_title(metric: str) -> str:
-    """Heading of the chart, with the better direction."""
-    quantity = quantity_of(metric)
-    return f"{quantity.title}, second sweep / first ({quantity.better} is better)"
 
 
 def sweep_ratio_ends(rows: pd.DataFrame) -> tuple[float, float]:

@@ -6,32 +6,32 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.common_patterns import left_out_notes
-from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip, around
-from cepbench.presentation.figures.rows import APART, LOG_SPREAD, log_ticks, looks_of, with_series
+from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel, Tip
+from cepbench.presentation.figures.rows import (
+    APART,
+    LOG_SPREAD,
+    axis_around,
+    log_ticks,
+    looks_of,
+    with_series,
+)
 
 #: With several panels an axis is logarithmic beyond this ratio: in a linear one the panel of the
 #: smaller values would be a spot.
 _SPREAD_OF_PANELS = 4.0
 
-#: Heading of the chart.
-TRADE_OFF = "Throughput against latency; numbers are α (up and to the left is better)"
+_STATISTIC = "geometric mean"
 
 
-def throughput_against_latency(points: pd.DataFrame, *, statistic: str = "geometric mean") -> Chart:
+def throughput_against_latency(points: pd.DataFrame) -> Chart:
     """A line for each generator through its points for every α, in a panel for each regime.
 
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.latency_points` returns it.
-    statistic : str
-        ``geometric mean``, ``median`` or ``mean``.
+    ``points`` is as :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.latency_points`
+    returns it.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, Figure 8.
     """
-    rows = trade_off(points, statistic)
+    rows = trade_off(points)
     tips = [
         Tip("series:N", "plan generator"),
         Tip("alpha:Q", "α"),
@@ -52,8 +52,9 @@ def throughput_against_latency(points: pd.DataFrame, *, statistic: str = "geomet
         for column, (apart, part) in enumerate(rows.groupby("panel", sort=False))
     ]  # fmt: skip
     return Chart(
-        TRADE_OFF, _axis(rows, f"{statistic} of latency, milliseconds", "latency_ms", *across),
-        _axis(rows, f"{statistic} of throughput, events per second", "throughput", *up, unit="1"),
+        "Throughput against latency; numbers are α (up and to the left is better)",
+        _axis(rows, f"{_STATISTIC} of latency, milliseconds", "latency_ms", *across),
+        _axis(rows, f"{_STATISTIC} of throughput, events per second", "throughput", *up, unit="1"),
         panels, notes=left_out_notes(rows), size=(420, 370),
     )  # fmt: skip
 
@@ -63,21 +64,15 @@ def _axis(rows: pd.DataFrame, title: str, name: str, *ends: str, unit: str = "")
     low, high = rows[name].min(), rows[name].max()
     most = LOG_SPREAD if rows["panel"].nunique() == 1 else _SPREAD_OF_PANELS
     log = bool(low > 0 and high / low > most)
-    drawn = rows[[name, *ends]]
-    shown = drawn.where(drawn > 0) if log else drawn
-    found = around(float(shown.min().min()), float(shown.max().max()), log=log)
-    return Axis(title, log=log, ends=found, ticks=log_ticks(*found) if log else (), unit=unit)
+    return axis_around(title, rows[[name, *ends]], unit, log=log, ticks=log_ticks)
 
 
-def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
+def trade_off(points: pd.DataFrame) -> pd.DataFrame:
     """Throughput and latency in milliseconds for each generator and α, labelled.
 
-    Raises
-    ------
-    ExperimentError
-        If no latency was measured.
+    An ExperimentError if no latency was measured.
     """
-    rows = points[(points["statistic"] == statistic) & points["latency"].notna()]
+    rows = points[(points["statistic"] == _STATISTIC) & points["latency"].notna()]
     if rows.empty:
         raise ExperimentError("no latency was measured; run the sweep with latency=True")
     rows = (

@@ -12,7 +12,7 @@ from matplotlib.container import ErrorbarContainer
 from cepbench.errors import ExperimentError
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.figures.matplotlib_panels import save_figure
-from cepbench.presentation.figures.q_errors import Axis, ticks_of_factors
+from cepbench.presentation.figures.q_errors import Axis, q_errors_by_events
 from tests.presentation.figures.test_figures import small_texts
 
 SUMMARY = pd.DataFrame(
@@ -88,7 +88,11 @@ def test_colours_do_not_depend_on_the_order_of_rows() -> None:
 
     assert set(colours(POINTS)) == {"one", "two"}
     assert colours(POINTS) == colours(POINTS.iloc[::-1])
-    assert ticks_of_factors(100.0)[0] == 1 and ticks_of_factors(1.0)[-1] == 2
+
+
+def test_ticks_begin_at_a_factor_of_1_and_end_at_2_or_more() -> None:
+    large, small = (q_errors_by_events(SUMMARY.assign(p95=p95)).y.ticks for p95 in (100.0, 1.0))
+    assert large[0] == 1 and small[-1] == 2
 
 
 def test_nothing_to_draw_is_said() -> None:

@@ -255,16 +255,11 @@ def workload_of(
 ) -> list[PatternSpec]:
     """The patterns of a sweep, those that it draws before the user-defined ones.
 
-    Parameters
-    ----------
-    cardinalities
-        See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
-        that all of them have, and the bounds on their work hold on all.
-    quantiles
-        Of the attribute that predicates compare, for each identifier, on the first stream; read
-        where predicates are drawn for a selectivity.
-    concepts
-        The names in the hierarchies of the streams, of which user-defined patterns may be.
+    With several streams, patterns are over identifiers that all of them have, and the bounds on their
+    work hold on all; see :func:`cardinalities_by_stream`. ``quantiles`` are those of the attribute that
+    predicates compare, for each identifier, on the first stream; read where predicates are drawn for a
+    selectivity. ``concepts`` are the names in the hierarchies of the streams, of which user-defined
+    patterns may be.
     """
     largest = most_of(cardinalities)
     known = {*largest, *concepts}
