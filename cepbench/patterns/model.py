@@ -46,6 +46,7 @@ from cepbench.patterns.expressions import (
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
 from cepbench.patterns.times import check_durations, in_parts
 from cepbench.patterns.validity import (
+    blaming,
     check_clause,
     check_groups,
     check_next,
@@ -269,8 +270,9 @@ class Pattern:
         kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
         object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
-            check_clause(clause, variables, scopes)
-            check_durations(clause, is_datetime=self.window.is_datetime)
+            with blaming(clause):
+                check_clause(clause, variables, scopes)
+                check_durations(clause, is_datetime=self.window.is_datetime)
         check_returns(self.returns, variables, scopes)
         object.__setattr__(self, "group_by", tuple(dict.fromkeys(self.group_by)))
         check_aggregation(self.group_by, self.aggregates, variables, branches)
