@@ -103,7 +103,8 @@ def check_aggregation(
             f"{', '.join(map(str, group_by))} AGG COUNT",
             culprit=group_by[0],
         )
-    for part in (*group_by, *aggregates):
+    parts: list[Grouping | MatchAggregate] = [*group_by, *aggregates]
+    for part in parts:
         if part.variable is not None:
             with blaming(part):
                 clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
