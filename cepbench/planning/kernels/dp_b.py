@@ -34,32 +34,15 @@ def cheapest_tree(
 ) -> tuple[np.ndarray, float, int]:
     """The tree of least Cost_tree, with additional costs of siblings on the path from ``last``.
 
-    Parameters
-    ----------
-    plain : ndarray of float64, shape (2^n,)
-        PM of every set of variables; may be infinite above ``limit``.
-    alone : ndarray of float64, shape (n,)
-        Additional cost of a variable that is such a sibling; not read if ``last`` is negative.
-    alpha : float
-        Factor from the size of a larger sibling to its additional cost.
-    last : int
-        Index of a variable; negative for none.
-    limit : float
-        Cost of the inner nodes of a known tree, without the root and with the additional cost of
-        siblings. The lower, the faster the search.
-    most_splits, deadline : int
-        Maximum number of splits, and end of the search on the clock of
-        :func:`cepbench.kernels.clock.now`.
+    ``plain`` is PM of every set of variables, shape (2^n,), and may be infinite above ``limit``.
+    The additional cost of such a sibling is ``alone`` of a single variable, shape (n,), and
+    ``alpha`` times the size of a larger one; neither is read if ``last`` is negative. The limit is
+    the cost of the inner nodes of a known tree, without the root and with the additional cost of
+    siblings: the lower, the faster the search.
 
-    Returns
-    -------
-    nodes : ndarray of int64, shape (n − 1, 2) or (0, 2)
-        Bit masks of each inner node and of its left child, parents first; empty if the search did
-        not complete.
-    bound : float
-        Lower bound of the cost of the inner nodes of any tree, without the root.
-    splits : int
-        Number of splits tried.
+    Returns the bit masks of each inner node and of its left child, parents first, int64, shape (n −
+    1, 2), or (0, 2) if the search did not complete; a lower bound of the cost of the inner nodes of
+    any tree, without the root; and the number of splits tried.
     """
     n = len(alone)
     limit *= _SLACK
@@ -84,11 +67,7 @@ def _budgets(plain: np.ndarray, limit: float, budgets: np.ndarray, way: np.ndarr
     The nodes outside a set S include those on its path to the root. If its parent is the root, its
     sibling is the rest; otherwise its parent is a larger set P, whose outside costs are added.
     ``way[P]`` is working space for the least cost of P or of a superset together with its outside.
-
-    Returns
-    -------
-    float
-        Lower bound of the cost of the inner nodes of any tree.
+    Returns a lower bound of the cost of the inner nodes of any tree.
     """
     full = len(plain) - 1
     way[full] = np.inf
