@@ -57,7 +57,7 @@ def cheapest_tree(
     complete, splits = _fill(plain, alpha, last, best, half, most_splits, deadline)
     if not complete:
         return np.empty((0, 2), dtype=np.int64), bound, splits
-    return _collect(best, half, last, n), bound, splits
+    return _collect(best, half, last, n, False), bound, splits
 
 
 @njit_in_place
@@ -211,7 +211,7 @@ def _least_of_listed(
 
 
 @njit
-def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarray:
+def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int, in_logs: bool) -> np.ndarray:
     """The nodes of the best tree; of equally good splits the one with the smallest left half."""
     nodes = np.empty((n - 1, 2), dtype=np.int64)
     nodes[0, 0] = (1 << n) - 1
@@ -219,18 +219,7 @@ def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarra
     for node in range(n - 1):
         mask = nodes[node, 0]
         halves = half if last >= 0 and (mask >> last) & 1 else best
-        first = mask & -mask
-        rest = mask ^ first
-        least = np.inf
-        chosen = 0
-        more = 0
-        while more != rest:
-            left = first | more
-            total = halves[left] + halves[mask ^ left]
-            if total < least:
-                least = total
-                chosen = left
-            more = (more - rest) & rest
+        chosen = _best_split(halves, mask, in_logs)[0]
         nodes[node, 1] = chosen
         for child in (chosen, mask ^ chosen):
             if child & (child - 1):
@@ -254,7 +243,6 @@ def cheapest_tree_in_logs(
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)
     half = np.empty(1 << n) if last >= 0 else best
-    left_of = np.zeros(1 << n, dtype=np.int32)
     splits = 0
     look = _SPLITS_PER_LOOK
     for mask in range(1, 1 << n):
@@ -264,8 +252,7 @@ def cheapest_tree_in_logs(
         elif mask != full and sizes[mask] > log_limit + 1e-9:
             best[mask] = np.inf
         else:
-            left, least, tried = _least_in_logs(half if with_last else best, mask)
-            left_of[mask] = left
+            _, least, tried = _best_split(half if with_last else best, mask, True)
             best[mask] = least if mask == full else log_add(sizes[mask], least)
             splits += tried
             if splits >= min(look, most_splits):
@@ -276,22 +263,12 @@ def cheapest_tree_in_logs(
             half[mask] = best[mask]
         elif last >= 0:
             half[mask] = log_add(log_alpha + sizes[mask], best[mask])
-    nodes = np.empty((n - 1, 2), dtype=np.int64)
-    nodes[0, 0] = full
-    found = 1
-    for node in range(n - 1):
-        mask = nodes[node, 0]
-        nodes[node, 1] = left_of[mask]
-        for child in (nodes[node, 1], mask ^ nodes[node, 1]):
-            if child & (child - 1):
-                nodes[found, 0] = child
-                found += 1
-    return nodes, splits
+    return _collect(best, half, last, n, True), splits
 
 
 @njit
-def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
-    """The left half of the best split of a set, ln of the halves' cost, and the splits tried."""
+def _best_split(halves: np.ndarray, mask: int, in_logs: bool) -> tuple[int, float, int]:
+    """The left half of the best split of a set, the halves' cost, and the splits tried."""
     first = mask & -mask
     rest = mask ^ first
     least = np.inf
@@ -306,7 +283,11 @@ def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
             a, b = b, a
         # A sum exceeds its larger part, so most splits need no exponential.
         if a < least or least == np.inf:
-            total = log_add(a, b) if a > -np.inf and a < np.inf else a
+            total = a
+            if not in_logs:
+                total = a + b
+            elif a > -np.inf and a < np.inf:
+                total = log_add(a, b)
             if total < least:
                 least = total
                 chosen = left
