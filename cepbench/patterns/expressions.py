@@ -65,6 +65,11 @@ class Attribute(_Written):
     name: str
     element: str = "each"
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is read for each event but the first."""
+        return self.element in ("rest", "previous")
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(_Written):
@@ -78,6 +83,16 @@ class Aggregate(_Written):
     function: str
     attribute: Attribute
     before: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The variable whose set it is over."""
+        return self.attribute.variable
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has a value for each event but the first."""
+        return self.before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -393,13 +408,7 @@ class Clause:
 
     def running_variables(self) -> set[str]:
         """The variables whose index i > 1 it ranges over; at most one in a valid pattern."""
-        found = set()
-        for term in self.terms():
-            if isinstance(term, Aggregate) and term.before:
-                found.add(term.attribute.variable)
-            elif isinstance(term, Attribute) and term.element in ("rest", "previous"):
-                found.add(term.variable)
-        return found
+        return {term.variable for term in self.terms() if term.is_running}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from cepbench.patterns.expressions import (
     Clause,
     Expression,
     Returned,
-    attributes_of,
     terms_of,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
@@ -273,11 +272,8 @@ def _check_returned(value: Expression, variables: Mapping[str, Variable]) -> Non
     """Check the value of a column that is an expression."""
     for term in terms_of(value):
         _check_term(term, variables)
-        name = next(attributes_of(term)).variable
-        is_running = (
-            term.before if isinstance(term, Aggregate) else term.element in ("rest", "previous")
-        )
-        if is_running:
+        name = term.variable
+        if term.is_running:
             raise PatternOperatorError(
                 f"RETURN of {term}, which has a value for each event of {name} but the first; return {name}[1], {name}[last], all values or an aggregate"
             )

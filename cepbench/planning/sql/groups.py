@@ -165,7 +165,7 @@ class GroupWriter(Writer):
             (name, ":holds"): "bool_and(holds)",
         }
         for term in dict.fromkeys(t for c in self.branch.conditions for t in c.terms()):
-            if _variable(term) == name and _is_whole(term):
+            if term.variable == name and _is_whole(term):
                 value = self._labelled(term)
                 values[value.variable, value.name] = self._aggregated(term)
         found = {key: labels.new("_".join(key)) for key in values}
@@ -234,7 +234,7 @@ class GroupWriter(Writer):
     def _is_stepped(self, clause: Clause, group: str) -> bool:
         """Whether a condition tests each event of a finished group."""
         return not self._chooses(clause, group) and any(
-            _variable(term) == group and not _is_whole(term) for term in clause.terms()
+            term.variable == group and not _is_whole(term) for term in clause.terms()
         )
 
     def _stepped(self, group: str) -> list[Clause]:
@@ -245,7 +245,7 @@ class GroupWriter(Writer):
         position = _member(self._quote(self._columns.position))
         order = f"{frame} ORDER BY {position}"
         whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-        known = {self._labelled(term): term for term in clause.terms() if _variable(term) == group}
+        known = {self._labelled(term): term for term in clause.terms() if term.variable == group}
         bound = self._place(rows)
 
         def place(variable: str, column: str) -> str:
@@ -275,7 +275,7 @@ class GroupWriter(Writer):
 
     def _labelled(self, term: Term) -> Attribute:
         """A group's term as an attribute of a variable of its own."""
-        name = _variable(term)
+        name = term.variable
         if name not in self._groups:
             assert isinstance(term, Attribute)
             return term
@@ -339,10 +339,6 @@ class GroupWriter(Writer):
 
 def _member(column: str) -> str:
     return f"member.{column}"
-
-
-def _variable(term: Term) -> str:
-    return term.attribute.variable if isinstance(term, Aggregate) else term.variable
 
 
 def _is_whole(term: Term) -> bool:
