@@ -271,11 +271,6 @@ def whole_time(name: str) -> str | None:
     return None
 
 
-def with_whole_time(attribute: Attribute) -> Attribute:
-    """The time of which the attribute is a part; itself for others."""
-    return replace(attribute, name=whole_time(attribute.name) or attribute.name)
-
-
 def of_any_variable(term: Attribute | Aggregate) -> Attribute:
     """An attribute without its variable, for :func:`with_terms`: equal values have one column."""
     assert isinstance(term, Attribute)  # aggregates are of sets
@@ -308,8 +303,10 @@ class Comparison:
         left = self.left
         if isinstance(self.right, Duration):
             # Engines have the times in parts.
-            later, earlier, *_ = attributes_of(left)
-            left = Arithmetic("-", with_whole_time(later), with_whole_time(earlier))
+            later, earlier, *_ = (
+                replace(its, name=whole_time(its.name) or its.name) for its in attributes_of(left)
+            )
+            left = Arithmetic("-", later, earlier)
         return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
 
     def terms(self) -> Iterator[Attribute | Aggregate]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cepbench.errors import HierarchyError, UnsupportedPatternError
-from cepbench.patterns.concepts import types_above
+from cepbench.patterns.concepts import ConceptHierarchy, types_above
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.structure import ANY_TYPE
 from cepbench.planning.workloads.refinement import is_at_or_above
@@ -20,8 +20,6 @@ from cepbench.streams.given import stream_from
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from cepbench.patterns.concepts import ConceptHierarchy
 
 
 class Label(NamedTuple):
