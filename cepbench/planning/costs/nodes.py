@@ -1,9 +1,10 @@
-"""The cost of each node of a plan, as a table."""
+"""Expected partial matches and cost of each node of a plan."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,45 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.negations import check_placements
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.latency import Latency
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import COST_MODELS
+from cepbench.planning.costs.throughput import Throughput
 from cepbench.planning.costs.zstream import Operator, ZStream
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import indices_of
 from cepbench.planning.plans.model import AnyPlan, Plan, TreePlan
 from cepbench.planning.plans.notes import log_sum
-from cepbench.planning.plans.tree import Either, alternatives, leaves, post_order, relabel
+from cepbench.planning.plans.tree import Either, Tree, alternatives, leaves, post_order, relabel
 from cepbench.planning.statistics.given import statistics_from
 from cepbench.planning.statistics.model import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCosts:
+    """Natural logarithms for the 2n − 1 nodes of a plan's tree, in post-order."""
+
+    sizes: np.ndarray
+    #: The node's contribution to Costtrpt: its size, or minus infinity for the leaves after the
+    #: first of an order plan, which are not part of Cost_ord.
+    throughput: np.ndarray
+    #: α times the node's contribution to Costlat; minus infinity if α is 0.
+    latency: np.ndarray
+
+
+def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCosts:
+    """Costtrpt and α·Costlat of a plan, node by node, as nested pairs of the indices 0 … n−1.
+
+    The tree of an order is left-deep.
+
+    Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. ``throughput`` adds up to Costtrpt,
+    ``latency`` to α·Costlat.
+    """
+    sizes = problem.log_node_sizes("tree", tree)
+    latency = np.full(len(sizes), -np.inf)
+    if problem.alpha:
+        latency = np.log(problem.alpha) + Latency().log_node_costs(problem, kind, tree)
+    return NodeCosts(sizes, Throughput().log_node_costs(problem, kind, tree), latency)
 
 
 def check_sum_over_nodes(cost: CostModel) -> None:

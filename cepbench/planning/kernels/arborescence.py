@@ -13,15 +13,23 @@ def least_arborescence(
 ) -> np.ndarray:
     """For each vertex but the root, 0, the edge that enters it; the sum of their weights is least.
 
-    The algorithm of Chu and Liu and of Edmonds [liu2011]_, section 5: each vertex takes its
-    lightest entering edge; a circle of these becomes one vertex, in whose entering edges the weight
-    of the edge that each would replace is subtracted. The edges that enter a vertex are a skew heap
-    whose nodes owe their subtrees the weight to be subtracted, so that the time is in O(edges · log
-    edges).
+    The algorithm of Chu and Liu and of Edmonds [liu2011]_, section 5: each vertex takes its lightest
+    entering edge; a circle of these becomes one vertex, in whose entering edges the weight of the edge
+    that each would replace is subtracted. The edges that enter a vertex are a skew heap whose nodes
+    owe their subtrees the weight to be subtracted, so that the time is in O(edges · log edges).
 
-    There are ``size`` vertices, each of which is reached from the root along some edges. Sources,
-    targets and weights of the edges have shape (m,). Found are indices of edges, int64, shape
-    (size,), of equal ones preferably the smallest; -1 for the root.
+    Parameters
+    ----------
+    size : int
+        The number of vertices n.
+    sources, targets : ndarray of int64, shape (m,)
+        Every vertex is reached from the root along some of the edges.
+    weights : ndarray of float64, shape (m,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Index of an edge; -1 for the root. Of equal edges one of the smallest index is preferred.
     """
     edges = len(sources)
     keys, owed = weights.copy(), np.zeros(edges)

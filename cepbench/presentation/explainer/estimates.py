@@ -17,7 +17,7 @@ from cepbench.patterns.negations import negated_apart
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.model import CostModel
-from cepbench.planning.costs.nodes import check_sum_over_nodes
+from cepbench.planning.costs.nodes import check_sum_over_nodes, log_node_costs
 from cepbench.planning.costs.throughput import Throughput
 from cepbench.planning.costs.zstream import ZStream
 from cepbench.planning.plans.kinds import indices_of
@@ -184,11 +184,14 @@ def _branch_estimates(
     if isinstance(problem.cost, ZStream):
         return _by_operator(branch, part, problem, problem.cost)
     tree = relabel(part.tree, problem.names.index)
-    cost = problem.cost
-    if isinstance(cost, Throughput) and not is_slowest:
-        cost = Throughput()  # the latency of the whole pattern is that of the slowest branch
-    log_sizes = problem.log_node_sizes("tree", tree)
-    log_costs = cost.log_node_costs(problem, part.kind, tree)
+    if isinstance(problem.cost, Throughput):
+        found = log_node_costs(problem, part.kind, tree)
+        log_sizes, log_costs = found.sizes, found.throughput
+        if is_slowest:
+            log_costs = np.logaddexp(log_costs, found.latency)
+    else:
+        log_sizes = problem.log_node_sizes("tree", tree)
+        log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
     bare = _without_estimates(explained_nodes(branch, part))
     # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
     missing = bare.log_sizes[len(log_sizes) :]

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.planning.costs.latency import Latency
-from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.costs.nodes import log_node_costs
 from tests.budgets import examples
 from tests.naive import costs
 from tests.planning.costs.test_costs import random_tree
@@ -27,17 +26,6 @@ def with_latency(case: Case, rng: np.random.Generator) -> Case:
     return replace(case, alpha=Fraction(int(rng.integers(1, 8)), 3), last=last)
 
 
-def log_node_costs(case: Case, kind: str, tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Of each node size, Costtrpt and α·Costlat; and the sum of the costs of all nodes."""
-    problem = case.problem
-    sizes = problem.log_node_sizes("tree", tree)
-    latency = np.full(len(sizes), -np.inf)
-    if case.alpha:
-        latency = np.log(float(case.alpha)) + Latency().log_node_costs(problem, kind, tree)
-    total = np.logaddexp.reduce(problem.cost.log_node_costs(problem, kind, tree))
-    return sizes, Throughput().log_node_costs(problem, kind, tree), latency, total
-
-
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), latency=st.booleans())
 @examples(30)
@@ -46,14 +34,17 @@ def test_nodes_of_a_tree(operator, time_selectivity, seed, n, latency) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     case = with_latency(case, rng) if latency else case
     tree = random_tree(rng, rng.permutation(n).tolist())
-    *found, total = log_node_costs(case, "tree", tree)
+    found = log_node_costs(case.problem, "tree", tree)
     beside = [costs.leaves_below(node) for node in costs.siblings(tree, case.last)]
-    for node, size, throughput, waits in zip(costs.nodes_of(tree), *found, strict=True):
+    for node, size, throughput, waits in zip(
+        costs.nodes_of(tree), found.sizes, found.throughput, found.latency, strict=True
+    ):
         members = costs.leaves_below(node)
         expected = case.partial_matches(members)
         assert size == throughput == pytest.approx(ln(expected), abs=1e-10)
         wanted = case.alpha * expected if latency and members in beside else 0
         assert np.exp(waits) == pytest.approx(float(wanted), rel=1e-10)
+    total = np.logaddexp(np.logaddexp.reduce(found.throughput), np.logaddexp.reduce(found.latency))
     assert total == pytest.approx(ln(case.tree_cost(tree)), abs=1e-10)
 
 
@@ -68,9 +59,11 @@ def test_nodes_of_an_order(operator, time_selectivity, seed, n, latency) -> None
     tree = order[0]
     for variable in order[1:]:
         tree = (tree, variable)
-    *found, total = log_node_costs(case, "order", tree)
+    found = log_node_costs(case.problem, "order", tree)
     late = order[order.index(case.last) + 1 :] if latency else []
-    for node, size, throughput, waits in zip(costs.nodes_of(tree), *found, strict=True):
+    for node, size, throughput, waits in zip(
+        costs.nodes_of(tree), found.sizes, found.throughput, found.latency, strict=True
+    ):
         members = costs.leaves_below(node)
         assert size == pytest.approx(ln(case.partial_matches(members)), abs=1e-10)
         prefix = members == order[: len(members)]
@@ -78,4 +71,5 @@ def test_nodes_of_an_order(operator, time_selectivity, seed, n, latency) -> None
         buffered = isinstance(node, int) and node in late
         wanted = case.alpha * case.cardinalities[node] if buffered else 0
         assert np.exp(waits) == pytest.approx(float(wanted), rel=1e-10)
+    total = np.logaddexp(np.logaddexp.reduce(found.throughput), np.logaddexp.reduce(found.latency))
     assert total == pytest.approx(ln(case.order_cost(order)), abs=1e-10)
