@@ -14,7 +14,7 @@ from cepbench.errors import (
 )
 from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.structure import Structure, Variable
-from cepbench.patterns.validity import check_bound
+from cepbench.patterns.validity import blaming, check_bound
 
 #: The functions over all matches.
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
@@ -106,17 +106,24 @@ def check_aggregation(
     parts: list[Grouping | MatchAggregate] = [*group_by, *aggregates]
     for part in parts:
         if part.variable is not None:
-            clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
-            check_bound(clause, part.variable, variables, part)
+            with blaming(part):
+                clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
+                check_bound(clause, part.variable, variables)
     for key in group_by:
         if key.variable is not None:
-            _check_key(key, variables[key.variable], branches)
+            with blaming(key):
+                _check_key(key, variables[key.variable], branches)
     for place, aggregate in enumerate(aggregates):
         if aggregate in aggregates[:place]:
             raise PatternNameError(f"AGG lists {aggregate} twice; remove one", culprit=aggregate)
     if aggregates:
-        for branch in branches:
-            _check_decided(branch, aggregates[0])
+        for variable in (its for branch in branches for its in branch.open_items(at_start=False)):
+            raise UnsupportedPatternError(
+                f"AGG with {variable}, which no other item follows: it is decided only when the "
+                "window has passed, and the match no longer counts; put an item after it, or leave "
+                "it out",
+                culprit=aggregates[0],
+            )
 
 
 def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure]) -> None:
@@ -128,23 +135,11 @@ def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure])
             shared = f"{name}, which all events of a match then share, or by "
         raise PatternOperatorError(
             f"GROUP BY {key}, but {variable.name} has a set of events with a value each; group by "
-            f"{shared}another variable",
-            culprit=key,
+            f"{shared}another variable"
         )
     without = next((b for b in branches if variable not in b.variables()), None)
     if without is not None:
         raise PatternOperatorError(
             f"GROUP BY {key}, but {without}, an alternative of OR, has no {variable.name}; use "
-            "this name in each alternative, or write one pattern for each",
-            culprit=key,
-        )
-
-
-def _check_decided(branch: Structure, culprit: MatchAggregate) -> None:
-    """Check that each match is known when its last event has come."""
-    for variable in branch.open_items(at_start=False):
-        raise UnsupportedPatternError(
-            f"AGG with {variable}, which no other item follows: it is decided only when the window "
-            "has passed, and the match no longer counts; put an item after it, or leave it out",
-            culprit=culprit,
+            "this name in each alternative, or write one pattern for each"
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
@@ -85,25 +86,19 @@ def expression_values(
 
 def constant_value(expression: Expression) -> float:
     """The value of arithmetic on numbers, without attributes."""
-    return float(expression_values(expression, _no_values, _no_code))
+    return float(expression_values(expression, _none, _none))
 
 
 def constant_holds(comparison: Comparison) -> bool:
     """Whether a comparison of constants is true."""
     codes: dict[str, float] = {}
     return bool(
-        comparison_holds(
-            comparison, _no_values, lambda text: codes.setdefault(text, float(len(codes)))
-        )
+        comparison_holds(comparison, _none, lambda its: codes.setdefault(its, float(len(codes))))
     )
 
 
-def _no_values(attribute: Attribute) -> np.ndarray:
-    raise AssertionError(f"{attribute} is not a constant")
-
-
-def _no_code(text: str) -> float:
-    raise AssertionError(f"arithmetic on the text {text!r}")
+def _none(its: object) -> NoReturn:
+    raise AssertionError(f"{its} is not a number")
 
 
 def comparison_holds(

@@ -191,6 +191,13 @@ class ConceptHierarchy:
         return len(self.ancestors(name))
 
 
+def types_above(type: str | None, hierarchy: ConceptHierarchy | None) -> tuple[str, ...]:
+    """The names above a type, from its parent on; none if no hierarchy has it."""
+    if type is None or hierarchy is None or type not in hierarchy:
+        return ()
+    return hierarchy.ancestors(type)
+
+
 def hierarchy_from(given: Any) -> ConceptHierarchy | None:
     """The hierarchy of an argument, or None; HierarchyError if it is something else."""
     if given is None or isinstance(given, ConceptHierarchy):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cepbench.errors import UnsatisfiablePatternError
 from cepbench.patterns.arrays import constant_value
+from cepbench.patterns.expressions import attributes_of
 from cepbench.patterns.model import (
     Arithmetic,
     Attribute,
@@ -25,7 +26,6 @@ from cepbench.patterns.model import (
     Pattern,
     Structure,
     Variable,
-    attributes_of,
 )
 from cepbench.patterns.orders import Fact, Order
 

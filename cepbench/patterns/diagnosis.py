@@ -76,15 +76,12 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
     state = error.interactive_parser
     accepted = set(state.accepts())
     stack = [getattr(value, "type", "") for value in state.parser_state.value_stack]
-    missing = _not_built_yet(text, span, accepted, stack)
-    if missing is not None:
+    if missing := _not_built_yet(text, span, accepted, stack):
         what, place = missing
         return error_at(UnsupportedPatternError, what, text, place)
-    sql = _of_sql(text, span, accepted, stack)
-    if sql is not None:
+    if sql := _of_sql(text, span, accepted, stack):
         return error_at(PatternSyntaxError, sql, text, span)
-    operator = _misspelled_operator(text, span, kind, stack)
-    if operator is not None:
+    if operator := _misspelled_operator(text, span, kind, stack):
         message, place = operator
         return error_at(PatternSyntaxError, message, text, place)
     shown = "the text ends here" if kind == "$END" else f"unexpected {found!r}"

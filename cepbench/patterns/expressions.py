@@ -65,6 +65,11 @@ class Attribute(_Written):
     name: str
     element: str = "each"
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is read for each event but the first."""
+        return self.element in ("rest", "previous")
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(_Written):
@@ -78,6 +83,16 @@ class Aggregate(_Written):
     function: str
     attribute: Attribute
     before: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The variable whose set it is over."""
+        return self.attribute.variable
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has a value for each event but the first."""
+        return self.before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,11 +271,6 @@ def whole_time(name: str) -> str | None:
     return None
 
 
-def with_whole_time(attribute: Attribute) -> Attribute:
-    """The time of which the attribute is a part; itself for others."""
-    return replace(attribute, name=whole_time(attribute.name) or attribute.name)
-
-
 def of_any_variable(term: Attribute | Aggregate) -> Attribute:
     """An attribute without its variable, for :func:`with_terms`: equal values have one column."""
     assert isinstance(term, Attribute)  # aggregates are of sets
@@ -293,8 +303,10 @@ class Comparison:
         left = self.left
         if isinstance(self.right, Duration):
             # Engines have the times in parts.
-            later, earlier, *_ = attributes_of(left)
-            left = Arithmetic("-", with_whole_time(later), with_whole_time(earlier))
+            later, earlier, *_ = (
+                replace(its, name=whole_time(its.name) or its.name) for its in attributes_of(left)
+            )
+            left = Arithmetic("-", later, earlier)
         return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
@@ -393,13 +405,7 @@ class Clause:
 
     def running_variables(self) -> set[str]:
         """The variables whose index i > 1 it ranges over; at most one in a valid pattern."""
-        found = set()
-        for term in self.terms():
-            if isinstance(term, Aggregate) and term.before:
-                found.add(term.attribute.variable)
-            elif isinstance(term, Attribute) and term.element in ("rest", "previous"):
-                found.add(term.variable)
-        return found
+        return {term.variable for term in self.terms() if term.is_running}
 
 
 @dataclass(frozen=True, slots=True)

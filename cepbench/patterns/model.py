@@ -1,7 +1,8 @@
 """The pattern model: operators over typed variables, conditions in CNF, a strategy and a window.
 
 Everything is frozen and compares by value; ``str`` gives text that parses back to an equal
-object. :mod:`cepbench.patterns.structure` and :mod:`cepbench.patterns.expressions` are re-exported.
+object. Most of :mod:`cepbench.patterns.structure` and :mod:`cepbench.patterns.expressions` is
+re-exported.
 """
 
 from __future__ import annotations
@@ -17,74 +18,39 @@ from typing import ClassVar, Literal
 
 from cepbench.arguments import choice, decimal
 from cepbench.errors import PatternError, PatternSyntaxError
-from cepbench.patterns.aggregation import (
-    EventType,
-    Grouping,
-    MatchAggregate,
-    check_aggregation,
-)
+from cepbench.patterns.aggregation import EventType as EventType
+from cepbench.patterns.aggregation import Grouping as Grouping
+from cepbench.patterns.aggregation import MatchAggregate as MatchAggregate
+from cepbench.patterns.aggregation import check_aggregation
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.equivalences import comparisons_of
-from cepbench.patterns.expressions import (
-    NANOSECONDS,
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Clause,
-    Comparison,
-    Conjunct,
-    Constant,
-    Duration,
-    Expression,
-    Negative,
-    Returned,
-    attributes_of,
-    quoted_unless_plain,
-    terms_of,
-    without_implied,
-)
-from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+from cepbench.patterns.expressions import NANOSECONDS as NANOSECONDS
+from cepbench.patterns.expressions import Aggregate as Aggregate
+from cepbench.patterns.expressions import Arithmetic as Arithmetic
+from cepbench.patterns.expressions import Attribute as Attribute
+from cepbench.patterns.expressions import Clause as Clause
+from cepbench.patterns.expressions import Comparison as Comparison
+from cepbench.patterns.expressions import Constant as Constant
+from cepbench.patterns.expressions import Duration as Duration
+from cepbench.patterns.expressions import Expression as Expression
+from cepbench.patterns.expressions import Negative as Negative
+from cepbench.patterns.expressions import Returned as Returned
+from cepbench.patterns.expressions import quoted_unless_plain as quoted_unless_plain
+from cepbench.patterns.expressions import terms_of as terms_of
+from cepbench.patterns.expressions import without_implied
+from cepbench.patterns.structure import Kind as Kind
+from cepbench.patterns.structure import Operator as Operator
+from cepbench.patterns.structure import Structure as Structure
+from cepbench.patterns.structure import Variable as Variable
 from cepbench.patterns.times import check_durations, in_parts
 from cepbench.patterns.validity import (
+    blaming,
     check_clause,
     check_groups,
     check_next,
     check_returns,
     check_structures,
 )
-
-__all__ = [
-    "ANY",
-    "NANOSECONDS",
-    "ORDERS",
-    "OUTPUTS",
-    "STRATEGIES",
-    "Aggregate",
-    "Arithmetic",
-    "Attribute",
-    "Clause",
-    "Comparison",
-    "Conjunct",
-    "Constant",
-    "Duration",
-    "EventType",
-    "Expression",
-    "Grouping",
-    "Kind",
-    "MatchAggregate",
-    "Negative",
-    "Operator",
-    "Pattern",
-    "Returned",
-    "Strategy",
-    "Structure",
-    "Variable",
-    "Window",
-    "attributes_of",
-    "quoted_unless_plain",
-    "terms_of",
-    "without_implied",
-]
 
 #: The longest window in nanoseconds or ticks, so that timestamp arithmetic fits 64 bits.
 _LONGEST = 2**61
@@ -269,8 +235,9 @@ class Pattern:
         kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
         object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
-            check_clause(clause, variables, scopes)
-            check_durations(clause, is_datetime=self.window.is_datetime)
+            with blaming(clause):
+                check_clause(clause, variables, scopes)
+                check_durations(clause, is_datetime=self.window.is_datetime)
         check_returns(self.returns, variables, scopes)
         object.__setattr__(self, "group_by", tuple(dict.fromkeys(self.group_by)))
         check_aggregation(self.group_by, self.aggregates, variables, branches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cepbench.patterns.equivalences import equated
 from cepbench.patterns.expressions import Attribute
 from cepbench.patterns.model import Kind, Pattern
 
@@ -44,31 +45,27 @@ def shared_keys(pattern: Pattern) -> tuple[str, ...]:
 
 def _ties(branch: Pattern, attribute: str) -> bool:
     """Whether equalities make an attribute equal all over a match of a pattern without OR."""
-    pairs = [
-        (comparison.left, comparison.right)
-        for clause in branch.conditions
-        if len(clause.comparisons) == 1
-        for comparison in clause.comparisons
-        if comparison.operator == "="
-    ]
     equal = [
-        (one, other)
-        for one, other in pairs
-        if isinstance(one, Attribute) and isinstance(other, Attribute)
-        if one.name == other.name == attribute
+        sides
+        for sides in map(equated, branch.conditions)
+        if {its.name for its in sides} == {attribute}
     ]
-    edges = [{a.variable, b.variable} for a, b in equal if a.element == b.element == "each"]
+    edges = [
+        {its.variable for its in sides}
+        for sides in equal
+        if {its.element for its in sides} == {"each"}
+    ]
     planned = set(branch.planned_names)
     first = branch.planned_names[0]
+    in_set = {Attribute(first, attribute, "previous"), Attribute(first, attribute)}
     connected = {first}
     for _ in planned:
         # Not through a negated variable or a group, of which a match may have no event.
         connected.update(*(edge for edge in edges if edge <= planned and edge & connected))
-    in_set = {a.variable for a, b in equal if {a.element, b.element} == {"each", "previous"}}
     kinds = {variable.name: variable.kind for variable in branch.variables}
     return (
         connected == planned
-        and (len(planned) > 1 or kinds[first] is Kind.PLAIN or first in in_set)
+        and (len(planned) > 1 or kinds[first] is Kind.PLAIN or in_set in equal)
         and all(
             any(name in edge and edge & planned for edge in edges) for name in {*kinds} - planned
         )

@@ -101,11 +101,9 @@ def check_durations(clause: Clause, *, is_datetime: bool) -> None:
         if duration.is_datetime is not is_datetime:
             raise PatternError(
                 f"{comparison}: the window is in {'a unit of time' if is_datetime else 'units'}, so "
-                "write this duration in one, too",
-                culprit=clause,
+                "write this duration in one, too"
             )
         if abs(duration.value) > LONGEST:  # type: ignore[arg-type]
             raise PatternError(
-                f"{comparison}: a duration in a condition is at most 104 days, or 2^53 - 1 units",
-                culprit=clause,
+                f"{comparison}: a duration in a condition is at most 104 days, or 2^53 - 1 units"
             )

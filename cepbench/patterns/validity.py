@@ -6,7 +6,8 @@ in the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from cepbench.arguments import MOST, choice, shown
@@ -25,10 +26,19 @@ from cepbench.patterns.expressions import (
     Clause,
     Expression,
     Returned,
-    attributes_of,
     terms_of,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+
+
+@contextmanager
+def blaming(culprit: object) -> Iterator[None]:
+    """Make this the culprit of the pattern errors raised inside."""
+    try:
+        yield
+    except PatternError as error:
+        error.culprit = culprit
+        raise
 
 
 def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
@@ -170,9 +180,9 @@ def check_clause(
     names = clause.variables
     for name in names:
         if name not in variables:
-            raise PatternError(f"unknown variable {name!r} in condition {clause}", culprit=clause)
+            raise PatternError(f"unknown variable {name!r} in condition {clause}")
     if not names:
-        raise PatternError(f"condition {clause} mentions no variable; remove it", culprit=clause)
+        raise PatternError(f"condition {clause} mentions no variable; remove it")
     if len(names) > 2:
         advice = (
             "precompute part of it as an attribute of one event"
@@ -181,11 +191,10 @@ def check_clause(
         )
         raise UnsupportedPatternError(
             f"the conjunct {clause} relates the variables {', '.join(names[:-1])} and {names[-1]}, "
-            f"and a conjunct may relate at most two; {advice}",
-            culprit=clause,
+            f"and a conjunct may relate at most two; {advice}"
         )
     for term in clause.terms():
-        _check_term(term, clause, variables)
+        _check_term(term, variables)
     kleene = [name for name in names if variables[name].is_set]
     each = {
         term.variable
@@ -196,26 +205,22 @@ def check_clause(
         raise PatternOperatorError(
             f"condition {clause} relates the groups {kleene[0]} and {kleene[1]} event by event; "
             "compare single events or aggregates of one of them, as in "
-            f"{kleene[0]}[1].x or sum({kleene[0]}.x)",
-            culprit=clause,
+            f"{kleene[0]}[1].x or sum({kleene[0]}.x)"
         )
     if clause.is_running and len(kleene) > 1:
         raise PatternOperatorError(
             f"in condition {clause} the index i would range over two Kleene variables, "
-            f"{kleene[0]} and {kleene[1]}; a condition with [2..], [i-1] or [..i-1] may mention only one",
-            culprit=clause,
+            f"{kleene[0]} and {kleene[1]}; a condition with [2..], [i-1] or [..i-1] may mention only one"
         )
     if all(variables[name].kind is Kind.NEGATED for name in names) and len(names) > 1:
         raise PatternOperatorError(
             f"condition {clause} relates the negated variables {names[0]} and {names[1]}, but each "
-            "negation is checked by itself; relate both to an item without NOT",
-            culprit=clause,
+            "negation is checked by itself; relate both to an item without NOT"
         )
     if not any(scope.issuperset(names) for scope in scopes):
         raise PatternError(
             f"condition {clause} is never evaluated: {names[0]} and {names[-1]} are in different "
-            "branches of OR; write one condition per branch",
-            culprit=clause,
+            "branches of OR; write one condition per branch"
         )
 
 
@@ -230,90 +235,74 @@ def check_returns(
     """
     names: set[str] = set()
     for column in returns:
-        for name in column.variables:
-            check_bound("RETURN", name, variables, column)
-        if not column.variables:
-            raise PatternError(
-                f"RETURN of {column}, which mentions no variable; leave it out", culprit=column
-            )
-        if not isinstance(column.value, str):
-            _check_returned(column, column.value, variables)
-        if not any(scope.issuperset(column.variables) for scope in scopes):
-            raise PatternError(
-                f"{column} never has a value: its variables are in different branches of OR; "
-                "return one column for each branch",
-                culprit=column,
-            )
-        if column.name in names:
-            raise PatternNameError(
-                f"RETURN has two columns named {column.name!r}; rename one of them: "
-                f"{Returned(column.value)} AS other",
-                culprit=column,
-            )
-        names.add(column.name)
+        with blaming(column):
+            for name in column.variables:
+                check_bound("RETURN", name, variables)
+            if not column.variables:
+                raise PatternError(f"RETURN of {column}, which mentions no variable; leave it out")
+            if not isinstance(column.value, str):
+                _check_returned(column.value, variables)
+            if not any(scope.issuperset(column.variables) for scope in scopes):
+                raise PatternError(
+                    f"{column} never has a value: its variables are in different branches of OR; "
+                    "return one column for each branch"
+                )
+            if column.name in names:
+                raise PatternNameError(
+                    f"RETURN has two columns named {column.name!r}; rename one of them: "
+                    f"{Returned(column.value)} AS other"
+                )
+            names.add(column.name)
 
 
-def check_bound(clause: str, name: str, variables: Mapping[str, Variable], culprit: object) -> None:
+def check_bound(clause: str, name: str, variables: Mapping[str, Variable]) -> None:
     """Check that a variable in RETURN, GROUP BY or AGG is known, and bound by a match."""
     if name not in variables:
         raise PatternNameError(
             f"{clause} of an unknown variable {name!r}; the pattern has "
-            f"{', '.join(variables)}{did_you_mean(name, variables)}",
-            culprit=culprit,
+            f"{', '.join(variables)}{did_you_mean(name, variables)}"
         )
     if variables[name].kind is Kind.NEGATED:
         raise PatternOperatorError(
-            f"{clause} of the negated variable {name!r}, which a match binds to no event; leave it out",
-            culprit=culprit,
+            f"{clause} of the negated variable {name!r}, which a match binds to no event; leave it out"
         )
 
 
-def _check_returned(column: Returned, value: Expression, variables: Mapping[str, Variable]) -> None:
+def _check_returned(value: Expression, variables: Mapping[str, Variable]) -> None:
     """Check the value of a column that is an expression."""
     for term in terms_of(value):
-        _check_term(term, column, variables)
-        name = next(attributes_of(term)).variable
-        is_running = (
-            term.before if isinstance(term, Aggregate) else term.element in ("rest", "previous")
-        )
-        if is_running:
+        _check_term(term, variables)
+        name = term.variable
+        if term.is_running:
             raise PatternOperatorError(
-                f"RETURN of {term}, which has a value for each event of {name} but the first; return {name}[1], {name}[last], all values or an aggregate",
-                culprit=column,
+                f"RETURN of {term}, which has a value for each event of {name} but the first; return {name}[1], {name}[last], all values or an aggregate"
             )
         is_list = isinstance(term, Attribute) and term.element == "each"
         if is_list and variables[name].is_set and term != value:
             raise PatternOperatorError(
                 f"RETURN of arithmetic on {term}, which has a value for each event of {name}; "
-                f"return the values alone, or use {name}[1], {name}[last] or an aggregate",
-                culprit=column,
+                f"return the values alone, or use {name}[1], {name}[last] or an aggregate"
             )
 
 
-def _check_term(
-    term: Attribute | Aggregate, clause: Clause | Returned, variables: Mapping[str, Variable]
-) -> None:
+def _check_term(term: Attribute | Aggregate, variables: Mapping[str, Variable]) -> None:
     attribute = term.attribute if isinstance(term, Aggregate) else term
-    error = partial(PatternError, culprit=clause)
     if isinstance(term, Aggregate):
-        choice(term.function, "the function of an aggregate", AGGREGATES, error)
+        choice(term.function, "the function of an aggregate", AGGREGATES, PatternError)
         if attribute.element == "rest":
             raise PatternOperatorError(
                 f"{term.function}({attribute}) is over all events but the first, which no function "
-                "is over; write all, or those before b[i] as in avg(b[..i-1].x)",
-                culprit=clause,
+                "is over; write all, or those before b[i] as in avg(b[..i-1].x)"
             )
         if attribute.element != "each":
             raise PatternOperatorError(
-                f"{term.function}({attribute}) is over a single event; write {attribute}",
-                culprit=clause,
+                f"{term.function}({attribute}) is over a single event; write {attribute}"
             )
-    choice(attribute.element, "the element of an attribute", ELEMENTS, error)
+    choice(attribute.element, "the element of an attribute", ELEMENTS, PatternError)
     variable = variables[attribute.variable]
     if not variable.is_set and (isinstance(term, Aggregate) or attribute.element != "each"):
         plain = Attribute(attribute.variable, attribute.name)
         raise PatternOperatorError(
             f"{term} needs a set of events, but {variable.name} is bound to a single one; write "
-            f"{plain}, or make it a Kleene variable: KL({variable.type} {variable.name})",
-            culprit=clause,
+            f"{plain}, or make it a Kleene variable: KL({variable.type} {variable.name})"
         )

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import Attribute, Comparison, Conjunct, Constant, without_implied
+from cepbench.patterns.expressions import Conjunct, without_implied
+from cepbench.patterns.model import Attribute, Comparison, Constant
 from cepbench.patterns.normal_form import (
     Condition,
     Conjunction,

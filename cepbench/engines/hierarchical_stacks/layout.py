@@ -15,7 +15,7 @@ from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.kernels.sequences import COMPARE, PROGRAM, RULE_KINDS
 from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
-from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.concepts import ConceptHierarchy, types_above
 from cepbench.patterns.equivalences import Derived, equal_values
 from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Clause, Expression, Pattern
@@ -50,13 +50,8 @@ class StackLayout:
 
         None is a type that is not in the hierarchy.
         """
-        above: tuple[str, ...] = ()
-        if self.hierarchy is not None and type_name is not None and type_name in self.hierarchy:
-            above = self.hierarchy.ancestors(type_name)
-        for each in (type_name, *above, None):
-            if each in self.stacks:
-                return self.stacks.index(each)
-        return -1
+        types = (type_name, *types_above(type_name, self.hierarchy), None)
+        return next((self.stacks.index(each) for each in types if each in self.stacks), -1)
 
 
 def stack_layout(branches: Sequence[Pattern], code: Codes) -> StackLayout:

@@ -200,7 +200,8 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
     work = Work(tested=general.all * len(_retyped(way, general, specific)))
     work.tested += general.all * (way.change == "condition")
     work.indexed = specific.stream_rate * (len(specific.names) - len(images) + specific.checks)
-    missing = sorted({*specific.names} - images, key=specific.sizes.__getitem__)
+    left_out = (name for name in specific.names if name not in images)
+    missing = sorted(left_out, key=specific.sizes.__getitem__)
     for name in way.order or missing:
         images.add(name)
         work.probed += rows

@@ -9,20 +9,10 @@ from cepbench.kernels.jit import njit
 
 @njit
 def adjacency(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The adjacency lists of a graph.
+    """The adjacency lists of a graph of n variables: where each begins, and all of them.
 
-    Parameters
-    ----------
-    edges : int64 array, shape (m, 2)
-        Pairs of different variables, each pair once.
-    n : int
-        Number of variables.
-
-    Returns
-    -------
-    first : int64 array, shape (n + 1,)
-    neighbours : int64 array, shape (2m,)
-        Those of variable v are ``neighbours[first[v] : first[v + 1]]``, in the order of the edges.
+    Those of variable v are ``neighbours[first[v] : first[v + 1]]``, in the order of the edges,
+    which are pairs of different variables, each pair once, int64, shape (m, 2).
     """
     first = np.zeros(n + 1, dtype=np.int64)
     for edge in range(len(edges)):

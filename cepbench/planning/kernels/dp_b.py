@@ -34,32 +34,15 @@ def cheapest_tree(
 ) -> tuple[np.ndarray, float, int]:
     """The tree of least Cost_tree, with additional costs of siblings on the path from ``last``.
 
-    Parameters
-    ----------
-    plain : ndarray of float64, shape (2^n,)
-        PM of every set of variables; may be infinite above ``limit``.
-    alone : ndarray of float64, shape (n,)
-        Additional cost of a variable that is such a sibling; not read if ``last`` is negative.
-    alpha : float
-        Factor from the size of a larger sibling to its additional cost.
-    last : int
-        Index of a variable; negative for none.
-    limit : float
-        Cost of the inner nodes of a known tree, without the root and with the additional cost of
-        siblings. The lower, the faster the search.
-    most_splits, deadline : int
-        Maximum number of splits, and end of the search on the clock of
-        :func:`cepbench.kernels.clock.now`.
+    ``plain`` is PM of every set of variables, shape (2^n,), and may be infinite above ``limit``.
+    The additional cost of such a sibling is ``alone`` of a single variable, shape (n,), and
+    ``alpha`` times the size of a larger one; neither is read if ``last`` is negative. The limit is
+    the cost of the inner nodes of a known tree, without the root and with the additional cost of
+    siblings: the lower, the faster the search.
 
-    Returns
-    -------
-    nodes : ndarray of int64, shape (n − 1, 2) or (0, 2)
-        Bit masks of each inner node and of its left child, parents first; empty if the search did
-        not complete.
-    bound : float
-        Lower bound of the cost of the inner nodes of any tree, without the root.
-    splits : int
-        Number of splits tried.
+    Returns the bit masks of each inner node and of its left child, parents first, int64, shape (n −
+    1, 2), or (0, 2) if the search did not complete; a lower bound of the cost of the inner nodes of
+    any tree, without the root; and the number of splits tried.
     """
     n = len(alone)
     limit *= _SLACK
@@ -74,7 +57,7 @@ def cheapest_tree(
     complete, splits = _fill(plain, alpha, last, best, half, most_splits, deadline)
     if not complete:
         return np.empty((0, 2), dtype=np.int64), bound, splits
-    return _collect(best, half, last, n), bound, splits
+    return _collect(best, half, last, n, False), bound, splits
 
 
 @njit_in_place
@@ -84,11 +67,7 @@ def _budgets(plain: np.ndarray, limit: float, budgets: np.ndarray, way: np.ndarr
     The nodes outside a set S include those on its path to the root. If its parent is the root, its
     sibling is the rest; otherwise its parent is a larger set P, whose outside costs are added.
     ``way[P]`` is working space for the least cost of P or of a superset together with its outside.
-
-    Returns
-    -------
-    float
-        Lower bound of the cost of the inner nodes of any tree.
+    Returns a lower bound of the cost of the inner nodes of any tree.
     """
     full = len(plain) - 1
     way[full] = np.inf
@@ -232,7 +211,7 @@ def _least_of_listed(
 
 
 @njit
-def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarray:
+def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int, in_logs: bool) -> np.ndarray:
     """The nodes of the best tree; of equally good splits the one with the smallest left half."""
     nodes = np.empty((n - 1, 2), dtype=np.int64)
     nodes[0, 0] = (1 << n) - 1
@@ -240,18 +219,7 @@ def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarra
     for node in range(n - 1):
         mask = nodes[node, 0]
         halves = half if last >= 0 and (mask >> last) & 1 else best
-        first = mask & -mask
-        rest = mask ^ first
-        least = np.inf
-        chosen = 0
-        more = 0
-        while more != rest:
-            left = first | more
-            total = halves[left] + halves[mask ^ left]
-            if total < least:
-                least = total
-                chosen = left
-            more = (more - rest) & rest
+        chosen = _best_split(halves, mask, in_logs)[0]
         nodes[node, 1] = chosen
         for child in (chosen, mask ^ chosen):
             if child & (child - 1):
@@ -275,7 +243,6 @@ def cheapest_tree_in_logs(
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)
     half = np.empty(1 << n) if last >= 0 else best
-    left_of = np.zeros(1 << n, dtype=np.int32)
     splits = 0
     look = _SPLITS_PER_LOOK
     for mask in range(1, 1 << n):
@@ -285,8 +252,7 @@ def cheapest_tree_in_logs(
         elif mask != full and sizes[mask] > log_limit + 1e-9:
             best[mask] = np.inf
         else:
-            left, least, tried = _least_in_logs(half if with_last else best, mask)
-            left_of[mask] = left
+            _, least, tried = _best_split(half if with_last else best, mask, True)
             best[mask] = least if mask == full else log_add(sizes[mask], least)
             splits += tried
             if splits >= min(look, most_splits):
@@ -297,22 +263,12 @@ def cheapest_tree_in_logs(
             half[mask] = best[mask]
         elif last >= 0:
             half[mask] = log_add(log_alpha + sizes[mask], best[mask])
-    nodes = np.empty((n - 1, 2), dtype=np.int64)
-    nodes[0, 0] = full
-    found = 1
-    for node in range(n - 1):
-        mask = nodes[node, 0]
-        nodes[node, 1] = left_of[mask]
-        for child in (nodes[node, 1], mask ^ nodes[node, 1]):
-            if child & (child - 1):
-                nodes[found, 0] = child
-                found += 1
-    return nodes, splits
+    return _collect(best, half, last, n, True), splits
 
 
 @njit
-def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
-    """The left half of the best split of a set, ln of the halves' cost, and the splits tried."""
+def _best_split(halves: np.ndarray, mask: int, in_logs: bool) -> tuple[int, float, int]:
+    """The left half of the best split of a set, the halves' cost, and the splits tried."""
     first = mask & -mask
     rest = mask ^ first
     least = np.inf
@@ -327,7 +283,11 @@ def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
             a, b = b, a
         # A sum exceeds its larger part, so most splits need no exponential.
         if a < least or least == np.inf:
-            total = log_add(a, b) if a > -np.inf and a < np.inf else a
+            total = a
+            if not in_logs:
+                total = a + b
+            elif a > -np.inf and a < np.inf:
+                total = log_add(a, b)
             if total < least:
                 least = total
                 chosen = left

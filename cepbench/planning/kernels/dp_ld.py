@@ -22,23 +22,10 @@ def cheapest_order(
 ) -> np.ndarray:
     """The order of least cost: of its prefixes, and of the delay of each variable after ``last``.
 
-    Parameters
-    ----------
-    costs : ndarray of float64, shape (2^n,)
-        Cost of every set of variables as a prefix, by bit mask.
-    delay : ndarray of float64, shape (n,)
-        Cost of each variable after ``last``; not read if ``last`` is negative.
-    last : int
-        Index of a variable; negative for none.
-    in_logs : bool
-        Whether both are logarithms, for any range: many times slower.
-    deadline : int
-        End of the search on the clock of :func:`cepbench.kernels.clock.now`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,) or (0,)
-        Empty if the search did not complete.
+    ``costs`` are those of every set of variables as a prefix, by bit mask, shape (2^n,); ``delay``
+    has shape (n,) and is not read if ``last`` is negative. With ``in_logs`` both are logarithms,
+    for any range: many times slower. The order has shape (n,), or (0,) if the search did not
+    complete.
     """
     n = len(delay)
     best = np.empty(1 << n)

@@ -40,14 +40,9 @@ _PAIRS_PER_LOOK = 1 << 16
 
 @njit
 def count_sets(adjacent: np.ndarray, most: int) -> int:
-    """The number of connected sets.
+    """The number of connected sets; counting stops above ``most``.
 
-    Parameters
-    ----------
-    adjacent : ndarray of int64, shape (n,)
-        The neighbours of each variable, n at most 62.
-    most : int
-        Counting stops above this number.
+    ``adjacent`` are the neighbours of each variable as bits, int64, shape (n,), n at most 62.
     """
     n = len(adjacent)
     index_of = _index_of_bits()
@@ -68,12 +63,7 @@ def count_sets(adjacent: np.ndarray, most: int) -> int:
 def count_pairs(adjacent: np.ndarray, sets: np.ndarray, most: int) -> int:
     """The number of pairs of connected sets that can be joined, or a number above ``most``.
 
-    Parameters
-    ----------
-    adjacent : ndarray of int64, shape (n,)
-    sets : ndarray of int64, shape (m,)
-        As returned by :func:`list_sets`.
-    most : int
+    The sets are those of :func:`list_sets`.
     """
     index_of = _index_of_bits()
     frames = np.zeros((7, len(adjacent) + 1), dtype=np.int64)
@@ -100,21 +90,10 @@ def list_sets(
     terms: CostTerms,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All connected sets and ln PM of each.
+    """All connected sets, of which there are ``count``, and ln PM of each.
 
-    Parameters
-    ----------
-    adjacent : ndarray of int64, shape (n,)
-    terms : CostTerms
-    count : int
-        Number of connected sets.
-
-    Returns
-    -------
-    sets : ndarray of int64, shape (count,)
-        Connected subsets come before their supersets if both have the same first member, sets with
-        a later first member before those with an earlier one.
-    sizes : ndarray of float64, shape (count,)
+    Connected subsets come before their supersets if both have the same first member, sets with a
+    later first member before those with an earlier one.
     """
     log_factor, log_selectivity = terms.log_factor, terms.log_selectivity
     n = len(adjacent)
@@ -174,26 +153,11 @@ def cheapest_connected_tree(
     most_pairs: int,
     deadline: int,
 ) -> tuple[np.ndarray, bool, int]:
-    """The tree of least Cost_tree all whose nodes are connected sets.
+    """The tree of least Cost_tree all whose nodes are connected sets, as of :func:`list_sets`.
 
-    Parameters
-    ----------
-    adjacent : ndarray of int64, shape (n,)
-    sets, sizes : ndarray, shape (m,)
-        As returned by :func:`list_sets`.
-    terms : CostTerms
-    most_pairs, deadline : int
-        Maximum number of pairs, and end of the search on the clock of
-        :func:`cepbench.kernels.clock.now`.
-
-    Returns
-    -------
-    nodes : ndarray of int64, shape (n − 1, 2)
-        Bit masks of the children of each inner node, parents first.
-    complete : bool
-        Whether the search completed; otherwise the nodes are invalid.
-    pairs : int
-        Number of pairs tried.
+    Returns the bit masks of the children of each inner node, parents first, int64, shape (n − 1,
+    2); whether the search completed, without which the nodes are invalid; and the number of pairs
+    tried.
     """
     n = len(adjacent)
     count = len(sets)

@@ -18,21 +18,9 @@ def cheapest_order_of_tree(
 ) -> np.ndarray:
     """The order of least Cost_ord in which each variable is adjacent to an earlier one.
 
-    In O(n² log n): O(n log n) for each first variable.
-
-    Parameters
-    ----------
-    log_factor : ndarray of float64, shape (n,)
-        As in :class:`~cepbench.planning.kernels.terms.CostTerms`.
-    log_selectivity : ndarray of float64, shape (n, n)
-        Symmetric; only the edges are read.
-    edges : ndarray of int64, shape (n − 1, 2)
-        Of a tree over 0 … n−1.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Of equally good orders the one whose first variable is written earliest.
+    In O(n² log n): O(n log n) for each first variable. The edges, int64, shape (n − 1, 2), are
+    those of a tree over 0 … n−1; selectivities of other pairs are not read. Of equally good orders
+    the one whose first variable is written earliest, int64, shape (n,).
     """
     n = len(log_factor)
     begin, adjacent = adjacency(edges, n)

@@ -29,25 +29,13 @@ def cheapest_block(
     their second largest, and so on, so that the number of a set is a sum of binomial coefficients
     (the combinatorial number system).
 
-    Parameters
-    ----------
-    taken, left : ndarray of int64
-        The first variables of the order, and the remaining ones in ascending order.
-    length : int
-        From 1 to the number of remaining variables.
-    terms : CostTerms
-    classes : ndarray of int64, shape (c, n)
-        1 for the variables of each class with equal values, otherwise 0.
-    log_repeated : ndarray of float64, shape (c, n + 1)
-        ln of the factor that the terms count too often in a set with k variables of a class.
-    deadline : int
-        End of the search on the clock of :func:`cepbench.kernels.clock.now`.
+    ``taken`` are the first variables of the order, ``left`` the remaining ones in ascending order,
+    both int64. ``classes`` has 1 for the variables of each class with equal values, int64, shape
+    (c, n), and ``log_repeated`` ln of the factor that the terms count too often in a set with k
+    variables of a class, shape (c, n + 1).
 
-    Returns
-    -------
-    ndarray of int64, shape (length,) or (0,)
-        Empty if the search did not complete. Of equally good blocks the one of earlier written
-        variables, in written order.
+    The block has shape (length,), or (0,) if the search did not complete. Of equally good blocks it
+    is the one of earlier written variables, in written order.
     """
     log_bound, log_selectivity = terms.log_bound, terms.log_selectivity
     last = terms.last

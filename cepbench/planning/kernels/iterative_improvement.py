@@ -23,28 +23,14 @@ def descend(
     most_moves: int,
     deadline: int,
 ) -> tuple[int, bool]:
-    """Improve ``order`` in place until none of ``moves`` lowers its cost.
+    """Improve ``order``, int64, in place until none of ``moves`` lowers its cost.
 
     The first move that lowers the cost is made, and the search continues after it, cyclically,
     until every move was tried once without success. Trying a move takes O(n), mostly O(1); making
     it O(n²), mostly O(n).
 
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n,)
-    moves : ndarray of int64, shape (m, 3)
-        See :func:`cepbench.planning.kernels.order_moves.make_move`.
-    terms : CostTerms
-    most_moves, deadline : int
-        Maximum number of moves tried, and end of the search on the clock of
-        :func:`cepbench.kernels.clock.now`.
-
-    Returns
-    -------
-    int
-        Number of moves tried.
-    bool
-        Whether the order is a local minimum.
+    Moves are those of :func:`cepbench.planning.kernels.order_moves.make_move`, int64, shape (m, 3).
+    Returns the number of moves tried, and whether the order is a local minimum.
     """
     state = state_of(order, terms)
     # No effect: a descent makes only moves that lower the cost.

@@ -88,13 +88,7 @@ class OrderState(NamedTuple):
 
 @njit
 def state_of(order: np.ndarray, terms: CostTerms) -> OrderState:
-    """The state of an order; changes of the state change ``order`` in place.
-
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n,)
-    terms : CostTerms
-    """
+    """The state of an order, int64; changes of the state change ``order`` in place."""
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_delay = terms.log_selectivity, terms.log_delay
     log_order_factor, last = terms.log_order_factor, terms.last
@@ -251,17 +245,9 @@ def first_taken(
 ) -> int:
     """The index of the first of ``moves[begin:end_at]`` to make; ``end_at`` if there is none.
 
-    Parameters
-    ----------
-    state : OrderState
-    moves : ndarray of int64, shape (m, 3)
-        As for :func:`make_move`.
-    begin, end_at : int
-    log_total : float
-        ln of the current cost, of which a move may add a fraction; or minus infinity, if a move
-        must lower the sum of the prefixes and delays that it changes by :data:`LEAST_GAIN`.
-    log_allowances : ndarray of float64, shape (m,)
-        ln of that fraction for each move.
+    ``log_total`` is ln of the current cost, of which a move, as for :func:`make_move`, may add the
+    fraction ``log_allowances``, shape (m,); or minus infinity, if a move must lower the sum of the
+    prefixes and delays that it changes by :data:`LEAST_GAIN`.
     """
     order = state.order
     whole = state.sizes[len(order) - 1]

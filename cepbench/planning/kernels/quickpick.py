@@ -29,24 +29,11 @@ def best_random_tree(
     fewer variables is scanned for the edges between them and relabelled, so each variable is
     scanned at most log₂ n times.
 
-    Parameters
-    ----------
-    edges : ndarray of int64, shape (m, 2)
-        The pairs of variables whose selectivity is not 1, in any order; permuted in place.
-    terms : CostTerms
-        Only the selectivities of edges are read.
-    rng : numpy.random.Generator
-    most_trees, deadline : int
-        Maximum number of trees, and end of the search on the clock of
-        :func:`cepbench.kernels.clock.now`; at least one tree is built.
+    The edges, int64, shape (m, 2), permuted in place, are the pairs of variables whose selectivity
+    is not 1; others are not read. At least one tree is built.
 
-    Returns
-    -------
-    joins : ndarray of int64, shape (n − 1, 2)
-        Joins of the best tree in their order: the earliest written variables of both sides, the
-        earlier one first.
-    trees : int
-        Number of trees begun.
+    Returns the joins of the best tree in their order, int64, shape (n − 1, 2), as the earliest
+    written variables of both sides, the earlier one first; and the number of trees begun.
     """
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor

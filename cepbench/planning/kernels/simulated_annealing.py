@@ -21,23 +21,9 @@ def anneal(
 ) -> float:
     """Try moves one by one, and make each that adds no more than its allowance.
 
-    Parameters
-    ----------
-    state : OrderState
-        Changed in place.
-    moves : ndarray of int64, shape (m, 3)
-        See :func:`cepbench.planning.kernels.order_moves.make_move`.
-    log_allowances : ndarray of float64, shape (m,)
-        ln of the fraction of the current cost that each move may add.
-    best : ndarray of int64, shape (n,)
-        The best order so far; overwritten by a better one.
-    log_best : float
-        ln of its cost.
-
-    Returns
-    -------
-    float
-        ln of the cost of ``best``.
+    Moves and allowances are those of :func:`cepbench.planning.kernels.order_moves.first_taken`; the
+    state is changed in place. ``best``, the best order so far, is overwritten by a better one, and
+    ``log_best``, ln of its cost, returned.
     """
     total = log_cost(state)
     at = 0

@@ -8,16 +8,9 @@ from cepbench.planning.kernels.terms import CostTerms
 
 
 def log_subset_sizes(terms: CostTerms) -> np.ndarray:
-    """ln PM(S) for all 2^n sets S of variables, in O(2^n).
+    """ln PM(S) for all 2^n sets S of variables, in O(2^n), float64, by bit mask.
 
-    Parameters
-    ----------
-    terms : CostTerms
-
-    Returns
-    -------
-    ndarray of float64, shape (2^n,)
-        By bit mask; element 0 is ``log_order_factor[0]``.
+    That of the empty set is ``log_order_factor[0]``.
     """
     # Every step doubles an array: the sets with variable i are the sets without it, plus i. These
     # are few calls on long arrays, for which NumPy is faster than compiled loops.

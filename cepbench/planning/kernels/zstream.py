@@ -15,14 +15,7 @@ from cepbench.planning.kernels.terms import CostTerms
 def cheapest_cuts(terms: CostTerms) -> np.ndarray:
     """The cut of each interval in the tree of least Cost_tree over leaves 0 … n−1, in O(n³).
 
-    Parameters
-    ----------
-    terms : CostTerms
-
-    Returns
-    -------
-    ndarray of int64, shape (n, n)
-        ``cuts[i, j]`` for i < j is the first leaf of the right half of the interval i … j.
+    ``cuts[i, j]``, int64, for i < j is the first leaf of the right half of the interval i … j.
     """
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor

@@ -61,23 +61,17 @@ def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
     """The last step to the cheapest plan of each interval and set of negations and groups.
 
     Bit b < m of a set says that negation b has its operator at or below the node: NEG, after which
-    its share survives, or NSEQ, which takes effect at the first join where the negation is exact. Bit
-    m + b says that group b is formed at or below the node, after its join and before NEG.
+    its share survives, or NSEQ, which takes effect at the first join where the negation is exact.
+    Bit m + b says that group b is formed at or below the node, after its join and before NEG.
 
     Differs from the paper: costs start at infinity instead of being uninitialized, the second
     operand of ``Min`` and ``CARD`` is the subtree that begins at r, of size s − (r − i), and the
     placements of negations and groups are searched too.
 
-    Parameters
-    ----------
-    costs : OperatorCosts
-
-    Returns
-    -------
-    ndarray of int64, shape (n, n, 2^(m + g), 3)
-        For leaves i … j: ``(cut, set of the left half, set of groups formed here)`` of a join, whose
-        right half begins at ``cut`` > i and has the rest of the set; at a leaf, ``cut`` = i; or
-        ``(-1 - b, -1, 0)`` if the operator of negation b is on top.
+    A step, for leaves i … j, int64, shape (n, n, 2^(m + g), 3), is ``(cut, set of the left half,
+    set of groups formed here)`` of a join, whose right half begins at ``cut`` > i and has the rest
+    of the set; at a leaf, ``cut`` = i; or ``(-1 - b, -1, 0)`` if the operator of negation b is on
+    top.
     """
     n, m = len(costs.base), len(costs.survivors)
     every = 1 << m + len(costs.group_tests)

@@ -56,7 +56,13 @@ def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
     """
     n = problem.n
     adjacent = adjacency(problem)
-    _refuse_parts(problem, components(adjacent))
+    parts = components(adjacent)
+    if len(parts) > 1:
+        one, other = (problem.names[part[0]] for part in parts[:2])
+        raise PlanningRefusedError(
+            f"DPCCP makes no cross products, and no conditions connect {one} with {other}: the "
+            f"predicate graph falls into {len(parts)} parts; choose DP-B, GOO or QUICKPICK"
+        )
     if n == 1:
         return Found(0)
     deadline = budget.deadline()
@@ -86,12 +92,3 @@ def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
     shared = np.logaddexp.reduce([problem.log_partial_matches(node) for node in nodes_of_all])
     known = smallest_joins(problem, adjacent)
     return Found(known, float(shared), complete=False, steps=steps)
-
-
-def _refuse_parts(problem: CostedProblem, parts: list[list[int]]) -> None:
-    if len(parts) > 1:
-        one, other = (problem.names[part[0]] for part in parts[:2])
-        raise PlanningRefusedError(
-            f"DPCCP makes no cross products, and no conditions connect {one} with {other}: the "
-            f"predicate graph falls into {len(parts)} parts; choose DP-B, GOO or QUICKPICK"
-        )

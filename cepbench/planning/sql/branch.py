@@ -99,8 +99,8 @@ class Shared:
     names: Names
 
 
-class BranchWriter:
-    """Writes the query of one branch of a pattern, without OR and without Kleene variables."""
+class Writer:
+    """Writes the query of one branch of a pattern without OR, step by step."""
 
     def __init__(self, branch: Pattern, shared: Shared) -> None:
         #: Common table expressions: name, and query in brackets.
@@ -111,6 +111,32 @@ class BranchWriter:
         self._columns = shared.columns
         self._names = shared.names
         self._table = shared.table
+
+    def _add_step(self, wanted: str, query: str) -> str:
+        """Add a common table expression; its name."""
+        name = self._names.new(wanted)
+        self.steps.append((f"{self._quote(name)} {self._dialect.step}", query))
+        return name
+
+    def _with_event(self, variable: str, bound: Place) -> Place:
+        """The columns of an event of the table, whose alias is its variable, beside those bound."""
+
+        def place(other: str, column: str) -> str:
+            if other == variable:
+                return f"{self._quote(variable)}.{self._quote(column)}"
+            return bound(other, column)
+
+        return place
+
+    def _quote(self, name: str) -> str:
+        return self._dialect.identifier(name)
+
+
+class BranchWriter(Writer):
+    """Writes the query of a branch of plain and negated variables."""
+
+    def __init__(self, branch: Pattern, shared: Shared) -> None:
+        super().__init__(branch, shared)
         numbered = shared.numbered
         self._source = numbered.source if numbered else shared.table
         self._ranked = numbered is not None
@@ -197,13 +223,10 @@ class BranchWriter:
         group = set(leaves(joined))
         wanted = sorted(key for key in needed if key[0] in group)
         inner = self.select(joined, wanted)
-        name = self._names.new("step")
         labels = Names()
         label = {key: labels.new("_".join(key)) for key in wanted}
         columns = [f"{inner.place(*key)} AS {self._quote(label[key])}" for key in wanted]
-        self.steps.append(
-            (f"{self._quote(name)} {self._dialect.step}", inner.write(columns, indent="  "))
-        )
+        name = self._add_step("step", inner.write(columns, indent="  "))
         return Relation(name, self._quote(name), label)
 
     # -- buckets ---------------------------------------------------------------------------------
@@ -277,9 +300,7 @@ class BranchWriter:
         labels = {(own, column): column for column in sorted({*mine, self._columns.time})}
 
         def write(place: Place) -> str:
-            def placed(variable: str, column: str) -> str:
-                return (self._column if variable == own else place)(variable, column)
-
+            placed = self._with_event(own, place)
             source = Relation(own, f"{self._table} AS {self._quote(own)}", labels)
             text, texts, rest = source.text, [], inner
             if self._dialect.can_bucket(self.branch.window):
@@ -291,11 +312,3 @@ class BranchWriter:
             return f"NOT EXISTS (SELECT 1 FROM {text} WHERE {' AND '.join(texts)})"
 
         return Condition((*keys, (other, self._columns.time)), write)
-
-    # -- names -----------------------------------------------------------------------------------
-
-    def _column(self, variable: str, column: str) -> str:
-        return f"{self._quote(variable)}.{self._quote(column)}"
-
-    def _quote(self, name: str) -> str:
-        return self._dialect.identifier(name)

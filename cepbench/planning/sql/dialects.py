@@ -3,60 +3,65 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 
 from cepbench.patterns.model import Duration, Window
 
 
-class Dialect(ABC):
-    """The SQL of one engine.
+class Dialect:
+    """The SQL of DuckDB from version 1.2 on, of which other engines change parts.
 
-    In both engines NaN equals itself and is larger than all numbers, and integers compare as
+    In all of them NaN equals itself and is larger than all numbers, and integers compare as
     integers; the generated SQL avoids both.
     """
 
-    name: str
-    texts: str
+    name = "duckdb"
+    texts = "VARCHAR"
     #: What is between the name of a common table expression and its query.
-    step: str
+    step = "AS MATERIALIZED"
     #: Whether groups are written, which needs lists of positions.
-    has_groups = False
+    has_groups = True
 
-    @abstractmethod
     def identifier(self, name: str) -> str:
         """A quoted name of a table, column or alias."""
+        return '"' + name.replace('"', '""') + '"'
 
-    @abstractmethod
     def text(self, value: str) -> str:
         """A text constant."""
+        return "'" + value.replace("'", "''") + "'"
 
-    @abstractmethod
     def quotient(self, left: str, right: str) -> str:
         """``left / right`` of two doubles as in IEEE 754, also by zero."""
+        return f"({left} / {right})"
 
-    @abstractmethod
     def not_after(self, later: str, earlier: str, window: Window) -> str:
         """``later <= earlier + window`` of two time columns."""
+        if window.is_datetime:
+            # Intervals have microseconds only and would round timestamps.
+            return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
+        return f"{later} <= {earlier} + {window.length}::BIGINT"
 
-    @abstractmethod
     def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
         """``later - earlier operator duration`` of two time columns."""
+        if duration.is_datetime:
+            later, earlier = f"epoch_ns({later})", f"epoch_ns({earlier})"
+        return f"{later} - {earlier} {operator} {duration.value}::BIGINT"
 
-    @abstractmethod
     def bucket(self, time: str, window: Window) -> str:
         """The index of a time's bucket; buckets are as long as the window."""
+        ticks = f"epoch_ns({time})" if window.is_datetime else f"CAST({time} AS BIGINT)"
+        return f"{ticks} // {window.length}"
 
-    @abstractmethod
     def each(self, values: list[str]) -> str:
         """A column with one row per value."""
+        return f"unnest([{', '.join(values)}])"
 
     def can_bucket(self, window: Window) -> bool:
         """Whether the window is long enough for buckets."""
         return window.length > 0
 
-    @abstractmethod
     def maybe_nan(self, column: str) -> str:
         """Whether a column of any kind is NaN in a row."""
+        return f"(typeof({column}) IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST({column} AS DOUBLE)))"
 
     def table(self, name: str) -> str:
         """A table's name; dots separate catalog, schema and table."""
@@ -72,51 +77,13 @@ class Dialect(ABC):
         return f"CAST('{shown}' AS DOUBLE)"
 
 
-class DuckDB(Dialect):
-    """DuckDB from version 1.2 on, whose division follows IEEE 754."""
-
-    name = "duckdb"
-    texts = "VARCHAR"
-    step = "AS MATERIALIZED"
-    has_groups = True
-
-    def identifier(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
-
-    def text(self, value: str) -> str:
-        return "'" + value.replace("'", "''") + "'"
-
-    def quotient(self, left: str, right: str) -> str:
-        return f"({left} / {right})"
-
-    def not_after(self, later: str, earlier: str, window: Window) -> str:
-        if window.is_datetime:
-            # Intervals have microseconds only and would round timestamps.
-            return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
-        return f"{later} <= {earlier} + {window.length}::BIGINT"
-
-    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
-        if duration.is_datetime:
-            later, earlier = f"epoch_ns({later})", f"epoch_ns({earlier})"
-        return f"{later} - {earlier} {operator} {duration.value}::BIGINT"
-
-    def bucket(self, time: str, window: Window) -> str:
-        ticks = f"epoch_ns({time})" if window.is_datetime else f"CAST({time} AS BIGINT)"
-        return f"{ticks} // {window.length}"
-
-    def each(self, values: list[str]) -> str:
-        return f"unnest([{', '.join(values)}])"
-
-    def maybe_nan(self, column: str) -> str:
-        return f"(typeof({column}) IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST({column} AS DOUBLE)))"
-
-
 class Spark(Dialect):
     """Spark SQL, in ANSI mode or not."""
 
     name = "spark"
     texts = "STRING"
     step = "AS"
+    has_groups = False
 
     def identifier(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -178,4 +145,4 @@ class Spark(Dialect):
 
 
 #: The dialects by name.
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (DuckDB(), Spark())}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (Dialect(), Spark())}

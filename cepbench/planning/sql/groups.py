@@ -13,7 +13,7 @@ from typing import Any
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.planning.sql.branch import BranchWriter, Key, Names, Selection, Shared
+from cepbench.planning.sql.branch import BranchWriter, Key, Names, Selection, Shared, Writer
 from cepbench.planning.sql.conditions import Place
 from cepbench.planning.sql.pairs import Condition, Pairs
 
@@ -34,22 +34,15 @@ class _Rows:
     match: str
 
 
-class GroupWriter:
-    """Writes the query of one branch with groups.
+class GroupWriter(Writer):
+    """Writes the query of a branch with groups.
 
     Raises UnsupportedPatternError if the dialect has no groups, a condition compares a group with a
     negated item, or the events of a group with another group, or two groups can share an event.
     """
 
     def __init__(self, branch: Pattern, shared: Shared) -> None:
-        self.branch = branch
-        #: Common table expressions: name, and query in brackets.
-        self.steps: list[tuple[str, str]] = []
-        self._conditions = shared.conditions
-        self._dialect = shared.dialect
-        self._table = shared.table
-        self._columns = shared.columns
-        self._names = shared.names
+        super().__init__(branch, shared)
         self._plain = BranchWriter(branch.without((*branch.groups, *branch.negated)), shared)
         self._pairs = Pairs(branch, shared.columns, None, shared.dialect)
         self._groups = {variable.name: variable for variable in branch.groups}
@@ -127,9 +120,7 @@ class GroupWriter:
         return Selection((rows.name,), tuple(tested), place)
 
     def _step(self, name: str, rows: _Rows, query: str) -> _Rows:
-        quoted = self._quote(self._names.new(name))
-        self.steps.append((f"{quoted} {self._dialect.step}", query))
-        return replace(rows, name=quoted)
+        return replace(rows, name=self._quote(self._add_step(name, query)))
 
     def _place(self, rows: _Rows) -> Place:
         return lambda variable, column: f"{rows.name}.{self._quote(rows.labels[variable, column])}"
@@ -174,7 +165,7 @@ class GroupWriter:
             (name, ":holds"): "bool_and(holds)",
         }
         for term in dict.fromkeys(t for c in self.branch.conditions for t in c.terms()):
-            if _variable(term) == name and _is_whole(term):
+            if term.variable == name and _is_whole(term):
                 value = self._labelled(term)
                 values[value.variable, value.name] = self._aggregated(term)
         found = {key: labels.new("_".join(key)) for key in values}
@@ -209,13 +200,7 @@ class GroupWriter:
         self, rows: _Rows, group: Variable, used: Sequence[str], match: str, number: str
     ) -> str:
         """The step with the events that fit a group, numbered for each row."""
-        alias, bound = self._quote(group.name), self._place(rows)
-
-        def place(variable: str, column: str) -> str:
-            if variable == group.name:
-                return f"{alias}.{self._quote(column)}"
-            return bound(variable, column)
-
+        place = self._with_event(group.name, self._place(rows))
         tested = [condition.write(place) for condition in self._near(group)]
         tested += [
             self._conditions.clause(clause, place)
@@ -228,7 +213,8 @@ class GroupWriter:
             f"AS {self._quote(number)}"
         )
         listed = [place(group.name, column) for column in used]
-        selection = Selection((rows.name, f"{self._table} AS {alias}"), tuple(tested), place)
+        source = f"{self._table} AS {self._quote(group.name)}"
+        selection = Selection((rows.name, source), tuple(tested), place)
         return self._step(
             "fitting",
             rows,
@@ -248,7 +234,7 @@ class GroupWriter:
     def _is_stepped(self, clause: Clause, group: str) -> bool:
         """Whether a condition tests each event of a finished group."""
         return not self._chooses(clause, group) and any(
-            _variable(term) == group and not _is_whole(term) for term in clause.terms()
+            term.variable == group and not _is_whole(term) for term in clause.terms()
         )
 
     def _stepped(self, group: str) -> list[Clause]:
@@ -259,7 +245,7 @@ class GroupWriter:
         position = _member(self._quote(self._columns.position))
         order = f"{frame} ORDER BY {position}"
         whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-        known = {self._labelled(term): term for term in clause.terms() if _variable(term) == group}
+        known = {self._labelled(term): term for term in clause.terms() if term.variable == group}
         bound = self._place(rows)
 
         def place(variable: str, column: str) -> str:
@@ -289,7 +275,7 @@ class GroupWriter:
 
     def _labelled(self, term: Term) -> Attribute:
         """A group's term as an attribute of a variable of its own."""
-        name = _variable(term)
+        name = term.variable
         if name not in self._groups:
             assert isinstance(term, Attribute)
             return term
@@ -321,13 +307,7 @@ class GroupWriter:
 
     def _none_of(self, negated: Variable, bound: Place) -> str:
         """That no event satisfies the conditions of a negated item beside plain and group events."""
-        alias, columns = self._quote(negated.name), self._columns
-
-        def place(variable: str, column: str) -> str:
-            if variable == negated.name:
-                return f"{alias}.{self._quote(column)}"
-            return bound(variable, column)
-
+        columns, place = self._columns, self._with_event(negated.name, bound)
         tested = [condition.write(place) for condition in self._near(negated)]
         time = place(negated.name, columns.time)
         for name, group in self._groups.items():
@@ -353,18 +333,12 @@ class GroupWriter:
             for clause in self.branch.conditions
             if negated.name in clause.variables
         ]
-        return f"NOT EXISTS (SELECT 1 FROM {self._table} AS {alias} WHERE {' AND '.join(tested)})"
-
-    def _quote(self, name: str) -> str:
-        return self._dialect.identifier(name)
+        source = f"{self._table} AS {self._quote(negated.name)}"
+        return f"NOT EXISTS (SELECT 1 FROM {source} WHERE {' AND '.join(tested)})"
 
 
 def _member(column: str) -> str:
     return f"member.{column}"
-
-
-def _variable(term: Term) -> str:
-    return term.attribute.variable if isinstance(term, Aggregate) else term.variable
 
 
 def _is_whole(term: Term) -> bool:

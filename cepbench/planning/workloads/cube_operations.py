@@ -14,7 +14,7 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
-from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from, types_above
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
@@ -104,9 +104,7 @@ def concept_roll_up(
     levels = whole(levels, "levels", PatternError, least=1)
     types = {}
     for variable in given.positive:
-        is_known = variable.type is not None and variable.type in hierarchy
-        above = hierarchy.ancestors(variable.type) if variable.type and is_known else ()
-        if above:
+        if above := types_above(variable.type, hierarchy):
             types[variable.name] = above[min(levels, len(above)) - 1]
     if not types:
         raise PatternError(
@@ -164,9 +162,9 @@ def _check_below(pattern: Pattern, name: str, type_: str, hierarchy: ConceptHier
     lower, higher = (own, type_) if is_negated else (type_, own)
     if hierarchy.is_a(lower, higher):
         return
-    there: tuple[str, ...] = ()
-    if own in hierarchy:
-        there = hierarchy.ancestors(own) if is_negated else hierarchy.below(own)[1:]
+    there = types_above(own, hierarchy)
+    if not is_negated:
+        there = hierarchy.below(own)[1:] if own in hierarchy else ()
     way = "above" if is_negated else "below"
     raise PatternError(
         f"{name} is of type {own!r}, and {type_!r} is not {way} it; {way} it "

@@ -19,7 +19,7 @@ from itertools import islice, product
 import numpy as np
 
 from cepbench.errors import PatternError
-from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.concepts import ConceptHierarchy, types_above
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.workloads.model import Workload
 from cepbench.planning.workloads.refinement import embeddings, implies, refines_others, renamed
@@ -95,7 +95,7 @@ def _pairs(
     """Pairs of queries, not both of the first ``compared``, that have two types or concepts in common."""
     types = [[v.type for v in query.pattern.positive] for query in queries]
     own = _counts(types)
-    roots = _counts([[_root(its, hierarchy) for its in row] for row in types])
+    roots = _counts([[(its, *types_above(its, hierarchy))[-1] for its in row] for row in types])
     found: dict[tuple[int, int], None] = {}
     for number in range(compared, len(queries)):
         common = np.minimum(roots, roots[number]).sum(axis=1)
@@ -120,13 +120,6 @@ def _counts(rows: Sequence[Sequence[str | None]]) -> np.ndarray:
         for name in row:
             found[number, columns[name]] += 1
     return found
-
-
-def _root(type: str | None, hierarchy: ConceptHierarchy | None) -> str | None:
-    """The highest concept above a type."""
-    if type is None or hierarchy is None or type not in hierarchy:
-        return type
-    return (type, *hierarchy.ancestors(type))[-1]
 
 
 def _common(
@@ -188,14 +181,8 @@ def _alignments(
 
 def _lowest(one: str | None, other: str | None, hierarchy: ConceptHierarchy | None) -> str | None:
     """The lowest type at or above two types; None if there is none."""
-    if one == other:
-        return one
-    if one is None or other is None or hierarchy is None:
-        return None
-    if one not in hierarchy or other not in hierarchy:
-        return None
-    above = {other, *hierarchy.ancestors(other)}
-    return next((name for name in (one, *hierarchy.ancestors(one)) if name in above), None)
+    above = {other, *types_above(other, hierarchy)}
+    return next((name for name in (one, *types_above(one, hierarchy)) if name in above), None)
 
 
 def _above(

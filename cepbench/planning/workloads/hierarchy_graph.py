@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cepbench.errors import HierarchyError, UnsupportedPatternError
+from cepbench.patterns.concepts import ConceptHierarchy, types_above
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.structure import ANY_TYPE
 from cepbench.planning.workloads.refinement import is_at_or_above
@@ -19,8 +20,6 @@ from cepbench.streams.given import stream_from
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from cepbench.patterns.concepts import ConceptHierarchy
 
 
 class Label(NamedTuple):
@@ -126,9 +125,8 @@ class HierarchyGraph:
 
     def _stack_of(self, own: str) -> int | None:
         """The number of the most specific node that events of a type are of."""
-        known = self._hierarchy is not None and own in self._hierarchy
-        above = self._hierarchy.ancestors(own) if self._hierarchy is not None and known else ()
-        return next((self.nodes.index(t) for t in (own, *above, None) if t in self.nodes), None)
+        types = (own, *types_above(own, self._hierarchy), None)
+        return next((self.nodes.index(type) for type in types if type in self.nodes), None)
 
 
 def _text(node: str | None) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from cepbench.arguments import flag, shown
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
-from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.reuse import ReuseProblem, Sources, reuse_cost
 from cepbench.planning.costs.sharing import SharingProblem
 from cepbench.planning.costs.virtual import VirtualStatistics
@@ -92,7 +91,8 @@ def plan_workload(
         computed, known = with_virtual(computed, known)
     plans: dict[str, AnyPlan] = {}
     if generator is not None:
-        plans = _plans(computed.patterns, known, generator, seed)
+        found = find_generator(generator)
+        plans = {q: plan(its, known[q], found, seed=seed) for q, its in computed.patterns.items()}
         if entry.orders:
             written, planned = (
                 reuse_cost(cost, computed, known, its, evaluator) for its in ({}, plans)
@@ -132,17 +132,6 @@ def plan_workload(
             way for way in (*ways, *problem.unions) if {way.query, *way.sources} <= sources.keys()
         ],
     )
-
-
-def _plans(
-    patterns: Mapping[str, Pattern], statistics: Mapping[str, Statistics], generator: str, seed: int
-) -> dict[str, AnyPlan]:
-    """The plan of each query from scratch."""
-    found = find_generator(generator)
-    return {
-        query: plan(pattern, statistics[query], found, seed=seed)
-        for query, pattern in patterns.items()
-    }
 
 
 def with_virtual(
