@@ -69,6 +69,8 @@ _QUANTITIES = {
     "peak_objects": Quantity("Peak objects", "objects", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "work": Quantity("Work", "matches assembled, types tested, matches of sources read", "lower"),
+    "results_per_work": Quantity("Results per work", "results per unit of work", "higher"),
     "load": Quantity("Load", "seconds per second of the stream", "lower", ""),
     "results_per_ms": Quantity("Results", "results per millisecond", "higher", ""),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),
