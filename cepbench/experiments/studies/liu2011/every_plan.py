@@ -75,7 +75,8 @@ def plans_measured(
     planner, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``seconds``,
     ``over_best`` (divided by the time, in the same round, of the plan that is fastest by the
     median), ``faster_plans`` (percent of all plans that take less time than the planner's),
-    ``work`` and ``work_over_least`` (divided by that of the plan with least), ``load`` and ``plan_log_cost`` as :func:`cepbench.experiments.studies.liu2011.runs.with_axes`
+    ``work``, ``work_over_least`` and ``cost_over_least`` (work and calibrated cost divided by the least
+    of all plans), ``load`` and ``plan_log_cost`` as :func:`cepbench.experiments.studies.liu2011.runs.with_axes`
     has them.
     """
     sizes = sized(PROFILES, profile, {"repetitions": repetitions})
@@ -111,10 +112,11 @@ def plans_measured(
     ]
     if as_printed:
         chosen[PRINTED] = plans[min(as_printed, key=work.__getitem__)].sources
+    costs = np.array([problems["calibrated"].cost(plan.sources or {}) for plan in plans])
     listed = pd.DataFrame(
         {
             "plan": [_words(plan) for plan in plans],
-            "cost": [problems["calibrated"].cost(plan.sources or {}) for plan in plans],
+            "cost": costs,
             "e_cube": [problems["e-cube"].cost(plan.sources or {}) for plan in plans],
             "work": work,
             "milliseconds": 1000 * seconds,
@@ -148,6 +150,7 @@ def plans_measured(
                 "faster_plans": 100 * float(np.mean(seconds < seconds[place])),
                 "work": work[place],
                 "work_over_least": work[place] / work.min(),
+                "cost_over_least": costs[place] / costs.min(),
                 "load": times[place] / span,
                 "plan_log_cost": math.log(
                     problems["e-cube"].cost(plans[place].sources or {}) / window

@@ -60,6 +60,8 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
     - sums over the queries of what :class:`cepbench.engines.runs.workload_result.Step` counts:
       ``reused``, ``delta``, ``assembled``, ``types_tested``, ``source_matches``, and ``work``, the
       sum of the last three, all of which have the unit cost 1 in the paper's model;
+      ``work_per_second`` of the stream, and ``results_per_work``;
+    - ``reused_per_source_match``: matches reused divided by those of their sources;
     - ``events_inserted`` by queries from scratch: once into stacks that they share, by each query
       on other engines;
     - ``printed_sources``: how many of :data:`PRINTED_SOURCES` the plan has; and the same of Chase's
@@ -75,7 +77,8 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
     else:
         setting = model["trades"].map("{:,.0f}".format)
     seconds = results["seconds"].astype(float)
-    work = _work(results)
+    counts = _work(results)
+    work = counts[WORK].sum(axis="columns")
     runs = results.assign(
         setting=setting,
         regime=results["evaluator"],
@@ -85,8 +88,10 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
         e_cube=model["e_cube"],
         inverse_cost=1e6 / model["e_cube"],
         plan_log_cost=np.log(model["e_cube"] / model["window_seconds"]),
-        **work,
-        work=work[WORK].sum(axis="columns"),
+        **counts,
+        work=work,
+        work_per_second=work / model["stream_seconds"],
+        results_per_work=results["matches"].astype(float) / work,
         **model[["events_inserted", "printed_sources", "printed_sources_by_model"]],
     )
     order = setting.str.replace(",", "").astype(float).to_numpy()
@@ -95,15 +100,15 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
 
 
 def _work(results: pd.DataFrame) -> pd.DataFrame:
-    """Sums over the queries of each run of what was counted."""
+    """Sums over the queries of each run of what was counted, and the share of sources' matches reused."""
     names = ["reused", "delta", *WORK]
-    steps = (json.loads(text)["steps"] for text in results["details"])
-    return pd.DataFrame(
-        [[sum(step[name] for step in each) for name in names] for each in steps],
-        results.index,
-        names,
-        dtype=float,
-    )
+    rows = []
+    for text in results["details"]:
+        steps = {step["query"]: step for step in json.loads(text)["steps"]}
+        of_sources = sum(steps[its["source"]]["results"] for its in steps.values() if its["source"])
+        sums = [sum(step[name] for step in steps.values()) for name in names]
+        rows.append([*sums, sums[0] / of_sources if of_sources else np.nan])
+    return pd.DataFrame(rows, results.index, [*names, "reused_per_source_match"], dtype=float)
 
 
 def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
