@@ -48,7 +48,7 @@ def results_over_time(summary: pd.DataFrame) -> Chart:
     rows = rows.assign(results=results, **times, **drawn)
     columns = ["series", "results", "value", "low", "high", *drawn]
     marks = Marks(
-        rows[columns], "value", "results", looks_of(rows), x_ends=tuple(drawn), size=4, joined=True,
+        rows[columns], "value", "results", looks_of(rows), x_ends=("low_drawn", "high_drawn"), size=4, joined=True,
         order="results", tips=_TIPS,
     )  # fmt: skip
     note = f"Whiskers end at {WHISKERS_END:g} times the longest median time."

@@ -87,11 +87,9 @@ def test_runs_have_what_the_figures_have_on_their_axes(tmp_path: Path) -> None:
         logs = (own["e_cube"] / window).map(math.log).to_numpy()
         assert own["plan_log_cost"].to_numpy() == pytest.approx(logs)
     assert (runs["work"] == runs[WORK].sum(axis="columns")).all()
-    own = runs.set_index(["generator", "pattern_set"]).sort_index()
-    for window in ("5", "20"):
-        tests = own.loc[("TOP-DOWN", window), "types_tested"].unique()
-        q9 = own.loc[("NAIVE", window), "matches"] - own.loc[("TOP-DOWN", window), "reused"]
-        assert tests.tolist() == q9.unique().tolist()  # each result of q9 for q1
+    top_down = runs[runs["generator"] == "TOP-DOWN"]
+    results_of_q9 = top_down["matches"].astype(int) - top_down["reused"].astype(int)
+    assert (top_down["types_tested"] == results_of_q9).all()  # each for q1
     span = (EVENTS - 1) / 1000
     assert (runs["load"] * span).to_numpy() == pytest.approx(runs["seconds"].to_numpy(float))
 
@@ -131,10 +129,8 @@ def test_events_are_inserted_by_queries_from_scratch() -> None:
     assert events_inserted(workload, both, stream, shared=True) == alone[1]
     assert events_inserted(workload, both, stream, shared=False) == sum(alone)
     assert events_inserted(workload, down, stream, shared=True) == alone[0]
-    # As many as the stacks of the engine have taken up.
-    found = cep.evaluate(workload, stream, evaluator="hierarchical-stacks")
-    read = found["q12"].nodes.set_index("variables")["created"]
-    assert read[["a", "n", "c", "d", "e"]].sum() == alone[1]
+    # As many as there are in the instance stacks.
+    assert len(workload.stacks(stream)) == alone[1]
 
 
 def test_sources_are_compared_with_the_printed_ones() -> None:
