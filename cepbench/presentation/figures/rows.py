@@ -69,7 +69,7 @@ _QUANTITIES = {
     "peak_objects": Quantity("Peak objects", "objects", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
-    "work": Quantity("Work", "matches assembled, types tested, matches of sources read", "lower"),
+    "work": Quantity("Work", "units of work", "lower"),
     "results_per_work": Quantity("Results per work", "results per unit of work", "higher"),
     "load": Quantity("Load", "seconds per second of the stream", "lower", ""),
     "results_per_ms": Quantity("Results", "results per millisecond", "higher", ""),

@@ -121,7 +121,7 @@ def test_streams_of_several_seeds_are_runs_of_one_setting(tmp_path: Path) -> Non
 def test_events_are_inserted_by_queries_from_scratch() -> None:
     stream = company_stream(EVENTS, 0)
     types = stream.to_pandas()["type"]
-    workload = study_workload("negated_company", stream.hierarchy)
+    workload = study_workload("negated_company", stream.hierarchy, "10000 milliseconds")
     finance = {"QQQ", "FCF", "ROM"}
     of_q11 = {"DELL", "QQQ", "AMAT", "EFC", "OREL"}
     alone = [types.isin(names).sum() for names in (of_q11, of_q11 | finance)]
@@ -129,7 +129,7 @@ def test_events_are_inserted_by_queries_from_scratch() -> None:
     assert events_inserted(workload, both, stream, shared=True) == alone[1]
     assert events_inserted(workload, both, stream, shared=False) == sum(alone)
     assert events_inserted(workload, down, stream, shared=True) == alone[0]
-    # As many as there are in the instance stacks.
+    # As many as there are in the instance stacks, in a window as long as the stream.
     assert len(workload.stacks(stream)) == alone[1]
 
 
