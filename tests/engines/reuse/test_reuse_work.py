@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
+from cepbench.engines.runs.pieces import pieces_of
 from tests.naive.matcher import naive_matches
 
 HIERARCHY = cep.ConceptHierarchy({"X": ["A", "B"]})
@@ -39,18 +42,12 @@ SUFFIXES = {
 
 @pytest.mark.parametrize("items", SUFFIXES)
 @pytest.mark.parametrize("output", ["arrow", "count"])
-@pytest.mark.parametrize("at_once", [0, 1, 7])
-def test_stacks_assemble_every_suffix(
-    items: str, output: str, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if at_once:  # whatever the input and the matches are cut into
-        for name in ("events_at_once", "matches_at_once"):
-            target = f"cepbench.engines.plan_runs.sequences.{name}"
-            monkeypatch.setattr(target, lambda _: at_once)
+@pytest.mark.parametrize("at_once", [math.inf, 1, 7])
+def test_stacks_assemble_every_suffix(items: str, output: str, at_once: float) -> None:
     frame = drawn(1)
-    (step,) = steps_of(
-        {"q": f"PATTERN SEQ({items}) WITHIN 9 units"}, {"q": None}, frame, output=output
-    ).itertuples()
+    query = f"PATTERN SEQ({items}) WITHIN 9 units"
+    with pieces_of(events=at_once, matches=at_once):  # whatever the input is cut into
+        (step,) = steps_of({"q": query}, {"q": None}, frame, output=output).itertuples()
     by_hand = [number(f"PATTERN SEQ({its}) WITHIN 9 units", frame) for its in SUFFIXES[items]]
     assert step.results == by_hand[0] > 0
     assert step.assembled == sum(by_hand)
