@@ -19,7 +19,8 @@ Edge = tuple[int, int, float]
 def chosen(size: int, edges: Sequence[Edge]) -> list[int]:
     sources, targets = (np.array([e[k] for e in edges], dtype=np.int64) for k in (0, 1))
     weights = np.array([e[2] for e in edges], dtype=np.float64)
-    found = least_arborescence(size, sources, targets, weights)
+    found, steps = least_arborescence(size, sources, targets, weights)
+    assert steps >= size - 1
     assert found[0] == -1
     return found[1:].tolist()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from cepbench.engines.detection.tasks import (
     runs_some,
     task_for,
 )
-from cepbench.engines.reuse.events import Events
+from cepbench.engines.reuse.events import Events, ReuseWork
 from cepbench.engines.reuse.queries import Query, query_of
 from cepbench.engines.reuse.reuse import warm_up
 from cepbench.engines.reuse.sets import (
@@ -80,7 +80,7 @@ def evaluate_workload(
     for way in ways:
         with errors_naming(way.query):
             if way.source is None:
-                run.add(way, found[way.query], 0)
+                run.add(way, found[way.query], 0, _from_events(found[way.query].metrics))
             else:
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
@@ -124,7 +124,7 @@ class _Run:
             self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()
 
-    def add(self, way: Reuse, found: Result, reused: int) -> None:
+    def add(self, way: Reuse, found: Result, reused: int, work: ReuseWork) -> None:
         """Note the result of a query."""
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
@@ -132,12 +132,15 @@ class _Run:
         metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
-        step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
+        step = Step(
+            way.query, way.source, metrics.matches, reused, delta, metrics.seconds, **asdict(work)
+        )
         self.taken.append(step)
 
     def reuse(self, way: Reuse) -> None:
         """Compute a query from its sources."""
         pattern = self.patterns[way.query]
+        work = self._events.work = ReuseWork()
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
         edges, query = Way.of(way, self._queries), self._queries[way.query]
@@ -167,7 +170,7 @@ class _Run:
             found=None if found is None else (as_matches(query, found),),
             events=self.stream if pattern.returns else None,
         )
-        self.add(way, result, reused)
+        self.add(way, result, reused, work)
 
     def peak_bytes(self) -> float:
         """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
@@ -178,6 +181,11 @@ class _Run:
         made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
         kept = sum(its.nbytes for sized in self._kept.values() for its in sized.values())
         return float(np.max(state) + sum(made) + kept)
+
+
+def _from_events(metrics: Metrics) -> ReuseWork:
+    """The work of a query from scratch."""
+    return ReuseWork(assembled=metrics.partial_matches_created + metrics.matches)
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:

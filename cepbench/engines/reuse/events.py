@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -73,6 +74,19 @@ class Candidates:
         return read_only(found)
 
 
+@dataclass(slots=True)
+class ReuseWork:
+    """What reuse has done, in the terms of [liu2011]_, section IV."""
+
+    #: Partial and complete matches of two events or more that were assembled, equation (5).
+    assembled: float = 0
+    #: Tests of the type of an event of a match, equation (13).
+    types_tested: int = 0
+    #: Matches of sources that were joined with events, tested for negated ones, or projected to
+    #: fewer items, equations (7) and (16).
+    source_matches: int = 0
+
+
 class Events:
     """The events of a stream, and what queries ask of single ones, computed once for those whose
     types are asked for.
@@ -86,6 +100,7 @@ class Events:
         self.times = read_only(np.ascontiguousarray(stream.timestamps))
         variables = (its for query in queries for its in query.pattern.variables)
         self._of_type = rows_of_types(stream, {variable.type for variable in variables})
+        self.work = ReuseWork()
         self._candidates: dict[tuple[str | None, tuple[Clause, ...]], Candidates] = {}
         self._rows: dict[Expression, int] = {}
         self._used = 0
@@ -107,6 +122,7 @@ class Events:
 
     def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
         """Which of some events are of a type, as bools."""
+        self.work.types_tested += len(positions)
         flags = np.zeros(len(self.stream), bool)
         flags[self._of_type[type]] = True
         return flags[positions]

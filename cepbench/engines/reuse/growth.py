@@ -208,6 +208,7 @@ class Growth:
         begin = np.searchsorted(starts, self.own[first])
         sizes = np.searchsorted(starts, self.own[first], side="right") - begin
         self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+        self.events.work.assembled += len(self)
         its = order[ranges_of(begin, sizes)]
         for name in others:
             self.own[name] = joined.column(name)[its]
@@ -249,7 +250,9 @@ class Growth:
         if self.unchecked or not order:
             self.grow(order[-1:])
             return len(self)
-        return int(extensions(*self._probe(order[-1])))
+        number = int(extensions(*self._probe(order[-1])))
+        self.events.work.assembled += number
+        return number
 
     def extend(
         self,
@@ -277,6 +280,7 @@ class Growth:
                 f"more than {self.limit:,} partial matches over ({bound}) "
                 "have to be stored; choose another source, or allow more with partial_match_limit"
             )
+        self.events.work.assembled += len(parents)
         self._take(parents)
         self.own[name] = found
 

@@ -157,6 +157,8 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
     growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
+    if edge.missing or growth.unchecked:
+        events.work.source_matches += len(growth)
     return growth
 
 

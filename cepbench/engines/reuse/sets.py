@@ -370,6 +370,11 @@ class Way(NamedTuple):
         """The projections of the sources' matches and the matches that none of them contains; and
         the number of projections.
         """
+        events.work.source_matches += sum(
+            number_of(its)
+            for edge, its in zip(self.edges, sources, strict=True)
+            if len(edge.images) < len(edge.specific.names)
+        )
         reused = self.projected(sources)
         found = united([reused, self.delta(reused, events, limit, sought)])
         return found, number_of(reused)

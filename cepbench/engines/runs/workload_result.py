@@ -26,6 +26,13 @@ class Step:
     reused: int
     delta: int  #: the others
     seconds: float  #: wall-clock time, without that of the source
+    #: Partial and complete matches of two events or more that were assembled, equation (5) of
+    #: [liu2011]_; NaN from scratch if the evaluator does not count them.
+    assembled: float
+    types_tested: int  #: tests of the type of an event of a match of the source, equation (13)
+    #: Matches of sources that were joined with events, tested for negated ones, or projected to
+    #: fewer items, equations (7) and (16).
+    source_matches: int
 
 
 class WorkloadMatches(Mapping[str, Result]):

@@ -61,6 +61,8 @@ _QUANTITIES = {
     "peak_objects": Quantity("Peak objects", "objects", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "work": Quantity("Work", "units of work", "lower"),
+    "results_per_work": Quantity("Results per work", "results per unit of work", "higher"),
     "load": Quantity("Load", "seconds per second of the stream", "lower", ""),
     "results_per_ms": Quantity("Results", "results per millisecond", "higher", ""),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),

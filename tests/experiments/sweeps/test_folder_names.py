@@ -10,8 +10,8 @@ agrawal2008: merging-3a3edebe non_overlap-8ac8e898 price_increase-05b47a9c queri
     window_size-9c8a7628
 kolchinsky2018: instances-2b8fd2c4 latency-78b601f7 map-80b36967 strategies-f1fbbc0a
     types-5b618ec6
-liu2011: both-f2003a1f children-72042fef concept-c83233f6 negated_company-f89191a0
-    over_time-f01b0407 pattern-f181852c
+liu2011: both-fa1666d2 children-09cd8263 concept-c4200866 negated_company-ada9876d
+    over_time-f01b0407 pattern-55826aa9
 mei2009: drift-80ceb1db drift_columnar-84bac104 negation-92207b9e plans-18ccba05 rates-6d2a435b
     selectivity-5dc351c8 web_log-cb01aa73
 qi2014: construction-1f5974c5 counted-3362e1e8 lengths-2c077d28 negated_ticker-dab42030

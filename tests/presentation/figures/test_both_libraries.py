@@ -153,6 +153,20 @@ def of_settings() -> pd.DataFrame:
     return pd.concat([of_sets.assign(engine="tree"), of_sets.assign(engine="zstream", **faster)])
 
 
+def of_counts() -> pd.DataFrame:
+    """Times until three numbers of results, of which one has a whisker far beyond all others."""
+    rows = of_settings()[lambda its: (its["engine"] == "tree") & (its["metric"] == SPEED)]
+    first = rows[rows["pattern_set"] == rows["pattern_set"].iloc[0]]
+    parts = [
+        first.assign(
+            metric="seconds", pattern_set=f"{1000 * number:,}", value=0.1 * number,
+            low=0.09 * number, high=90.0 if number == 2 else 0.11 * number,
+        )
+        for number in (1, 2, 3)
+    ]  # fmt: skip
+    return pd.concat(parts)
+
+
 def of_map() -> tuple[pd.DataFrame, pd.DataFrame, str]:
     keys = {"metric": "events_per_second", "comparison": "DP-B / ZSTREAM", "engine": "columnar"}
     points = pd.DataFrame(
@@ -190,6 +204,13 @@ CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "q-errors": ("q_errors_by_events", (SUMMARY,), {}, "y"),
     "scatter": ("scatter_in_panels", (POINTS, *AXES), {**LOOK, "diagonal": True}, "xy"),
     "two sweeps": ("sweep_ratios", (grouped_ratios(), SPEED), {}, "x"),
+    "printed": (
+        "lines_with_printed",
+        (of_settings(), SPEED, "set", {"DP-B": {"sequence": 40_000.0}}),
+        {},
+        "y",
+    ),
+    "over time": ("results_over_time", (of_counts(),), {}, "xy"),
     "map": ("gain_map", of_map(), {}, "xy"),
 }
 
@@ -214,6 +235,15 @@ def test_both_libraries_draw_the_same_numbers(case: str) -> None:
             assert one.marks[axis] == other.marks[axis] != set()
     assert any(drawn.spans for drawn in of_screen) or case in ("points", "scatter")
     assert check_tooltips(chart) or case in ("points", "scatter", "map")
+
+
+def test_one_whisker_does_not_scale_the_results_over_time() -> None:
+    (axes,) = static.results_over_time(of_counts()).axes
+    assert 300 < axes.get_xlim()[1] < 500
+    chart = interactive.results_over_time(of_counts()).to_dict()
+    told = [row for rows in chart["datasets"].values() for row in rows if "high" in row]
+    assert max(row["high"] for row in told) == 90_000  # what was measured
+    assert max(row["high_drawn"] for row in told) < 500
 
 
 @pytest.fixture(name="compared", scope="module")

@@ -19,6 +19,7 @@ from cepbench.experiments.studies.runs import figure_runs, number
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.queries import query_rows, results_over_time
 from cepbench.planning.costs.reuse import ReuseProblem, Sources
+from cepbench.planning.planners.sharing.chase import chase
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
@@ -29,6 +30,15 @@ RATES = {
     "dell_3": "3", "dell_10": "10",
 }  # fmt: skip
 
+#: What Chase computes queries of Figure 19 from, as section VII-E has it.
+PRINTED_SOURCES = {"q1": None, "q9": "q1", "q2": "q1", "q13": "q1"}
+
+#: Counts of :class:`cepbench.engines.runs.workload_result.Step` that make up the work of a plan.
+WORK = ["assembled", "types_tested", "source_matches"]
+
+#: The evaluator on which queries from scratch share stacks.
+SHARED_STACKS = "hierarchical-stacks"
+
 
 def runs_of(sweep: StudySweep) -> pd.DataFrame:
     """The finished runs of a sweep of whole streams, see :func:`with_axes`."""
@@ -36,44 +46,80 @@ def runs_of(sweep: StudySweep) -> pd.DataFrame:
 
 
 def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
-    """Finished runs with a setting, a series and their costs; streams are by name.
+    """Finished runs with a setting, a series, their work and their costs; streams are by name.
 
     As :func:`cepbench.experiments.studies.runs.figure_runs`, with the planner as series, the
     evaluator as ``regime`` and, as settings, DELL's rate if it varies, else the window in ms if
-    several were run, else the number of trades. Besides ``results_per_ms``; ``load``, seconds per
-    second of the stream; ``e_cube``, the cost of the plan by the paper's model, ``inverse_cost``,
-    10⁶ divided by it, and ``plan_log_cost``, the logarithm of the cost per second: the model counts
-    what is done in a window.
+    several were run, else the number of trades. The repetition is ``seed.run``: streams that differ
+    in their seed alone are runs of one setting. Besides
+
+    - ``results_per_ms``; ``load``, seconds per second of the stream;
+    - ``e_cube``, the cost of the plan by the paper's model, ``inverse_cost``, 10⁶ divided by it, and
+      ``plan_log_cost``, the logarithm of the cost per second: the model counts what is done in a
+      window;
+    - sums over the queries of what :class:`cepbench.engines.runs.workload_result.Step` counts:
+      ``reused``, ``delta``, ``assembled``, ``types_tested``, ``source_matches``, and ``work``, the
+      sum of the last three, all of which have the unit cost 1 in the paper's model;
+      ``work_per_second`` of the stream, and ``results_per_work``;
+    - ``reused_per_source_match``: matches reused divided by those of their sources;
+    - ``events_inserted`` by queries from scratch: once into stacks that they share, by each query
+      on other engines;
+    - ``printed_sources``: how many of :data:`PRINTED_SOURCES` the plan has; and the same of Chase's
+      plan by the paper's model, ``printed_sources_by_model``.
     """
-    results = results[results["status"] == OK]
+    results = results[results["status"] == OK].reset_index(drop=True)
     model = _by_model(results, streams)
-    if results["window"].nunique() > 1:
-        setting = results["window"].str.removesuffix(" milliseconds")
-    elif set(results["stream"]) <= RATES.keys():
-        setting = results["stream"].map(RATES)
+    stream = results["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
+    if model["window_seconds"].nunique() > 1:
+        setting = (1000 * model["window_seconds"]).map("{:g}".format)
+    elif set(stream["name"]) <= RATES.keys():
+        setting = stream["name"].map(RATES)
     else:
         setting = model["trades"].map("{:,.0f}".format)
     seconds = results["seconds"].astype(float)
+    counts = _work(results)
+    work = counts[WORK].sum(axis="columns")
     runs = results.assign(
         setting=setting,
         regime=results["evaluator"],
+        repetition=stream["seed"].fillna("0") + "." + results["repetition"].astype(str),
         results_per_ms=results["matches"].astype(float) / (1000 * seconds),
         load=seconds / model["stream_seconds"],
         e_cube=model["e_cube"],
         inverse_cost=1e6 / model["e_cube"],
         plan_log_cost=np.log(model["e_cube"] / model["window_seconds"]),
+        **counts,
+        work=work,
+        work_per_second=work / model["stream_seconds"],
+        results_per_work=results["matches"].astype(float) / work,
+        **model[["events_inserted", "printed_sources", "printed_sources_by_model"]],
     )
     order = setting.str.replace(",", "").astype(float).to_numpy()
     ordered = runs.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
     return figure_runs(ordered, "setting", "generator")
 
 
+def _work(results: pd.DataFrame) -> pd.DataFrame:
+    """Sums over the queries of each run of what was counted, and the share of sources' matches reused."""
+    names = ["reused", "delta", *WORK]
+    rows = []
+    for text in results["details"]:
+        steps = {step["query"]: step for step in json.loads(text)["steps"]}
+        of_sources = sum(steps[its["source"]]["results"] for its in steps.values() if its["source"])
+        sums = [sum(step[name] for step in steps.values()) for name in names]
+        rows.append([*sums, sums[0] / of_sources if of_sources else np.nan])
+    return pd.DataFrame(rows, results.index, [*names, "reused_per_source_match"], dtype=float)
+
+
 def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
-    """Of each run the cost of its plan by the paper's model, and window and stream in seconds and trades.
+    """Of each run what its plan, its queries and the whole stream say.
 
     A run itself reads only the trades of the companies that its queries name.
     """
-    columns = ["e_cube", "window_seconds", "stream_seconds", "trades"]
+    columns = [
+        "e_cube", "window_seconds", "stream_seconds", "trades", "events_inserted",
+        "printed_sources", "printed_sources_by_model",
+    ]  # fmt: skip
     found = pd.DataFrame(np.nan, results.index, columns)
     for key, rows in results.groupby(["stream", "window", "pattern"], sort=False):
         stream, _, text = map(str, key)
@@ -82,10 +128,42 @@ def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
         statistics = measure_statistics(workload, events)
         problem = ReuseProblem.of(workload, statistics, "e-cube", delays=True)
         window = max(pattern.window.seconds for pattern in workload.patterns.values())
-        span = seconds_of(events)
-        for row, details in rows["details"].items():
-            found.loc[row] = problem.cost(sources_of(details)), window, span, len(events)
+        of_stream = window, seconds_of(events), len(events)
+        by_model = printed_sources(chase(problem, np.random.default_rng(0)))
+        for row, details, evaluator in rows[["details", "evaluator"]].itertuples():
+            sources = sources_of(details)
+            found.loc[row] = (
+                problem.cost(sources),
+                *of_stream,
+                events_inserted(workload, sources, events, shared=evaluator == SHARED_STACKS),
+                printed_sources(sources),
+                by_model,
+            )
     return found
+
+
+def events_inserted(
+    workload: Workload, sources: Sources, events: EventStream, *, shared: bool
+) -> int:
+    """How many events queries from scratch take up, together or each by itself."""
+    number = dict(zip(events.type_names, np.bincount(events.type_codes).tolist(), strict=False))
+    hierarchy = events.hierarchy
+    taken: list[set[str]] = []
+    for query, pattern in workload.patterns.items():
+        if sources[query] is None:
+            names = [variable.type for variable in pattern.variables if variable.type is not None]
+            below = (hierarchy.below(n) if hierarchy and n in hierarchy else (n,) for n in names)
+            taken.append({name for its in below for name in its})
+    if shared:
+        taken = [set().union(*taken)]
+    return sum(number.get(name, 0) for its in taken for name in its)
+
+
+def printed_sources(sources: Sources) -> int:
+    """How many of :data:`PRINTED_SOURCES` a plan has."""
+    return sum(
+        query in sources and sources[query] == source for query, source in PRINTED_SOURCES.items()
+    )
 
 
 def seconds_of(stream: EventStream) -> float:

@@ -32,7 +32,7 @@ def least_sources(scratch: Mapping[str, float], edges: Iterable[Reuse]) -> dict[
     ends += [(place[its.sources[0]], place[its.query]) for its in cheaper]
     weights = [*scratch.values(), *(its.cost for its in cheaper)]
     sources, targets = np.array(ends, dtype=np.int64).T.copy()
-    chosen = least_arborescence(
+    chosen, _ = least_arborescence(
         len(place) + 1, sources, targets, np.array(weights, dtype=np.float64)
     )
     queries = [None, *scratch]

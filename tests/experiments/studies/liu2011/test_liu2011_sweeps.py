@@ -9,6 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.experiments.studies.liu2011 import STUDY, drift
+from cepbench.experiments.studies.liu2011.every_plan import PRINTED
 from cepbench.experiments.studies.liu2011.runs import RATES
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
@@ -41,10 +42,18 @@ def test_sweeps_are_of_four_planners_on_company_trades(name: str, profile: str) 
     sweep = sweep_of(name, profile)
     config = sweep.config("data")
     assert sweep.cells() and config.planners == PLANNERS
-    assert config.repetitions >= 5
-    for made in sweep.generated.values():
+    seeds: dict[str, list[int]] = {}
+    for name_of_stream, made in sweep.generated.items():
         assert isinstance(made, CompanyTrades)
-        assert 9_000 <= made.events <= (100_000 if profile == "quick" else 1_000_000)
+        seeds.setdefault(name_of_stream.partition("-")[0], []).append(made.seed)
+        if name == "over_time":  # the paper's, on the axes of its figures
+            assert made.events == (10_000 if profile == "quick" else 100_000)
+        else:  # so many that a run takes 100 ms
+            assert 50_000 <= made.events <= 2_000_000
+    # Intervals need five runs of a setting.
+    assert all(len(its) * config.repetitions >= 5 for its in seeds.values())
+    if name != "over_time":
+        assert all(its == [0, 1, 2] for its in seeds.values())
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -74,12 +83,17 @@ def test_results_end_about_where_the_axes_of_the_figures_do(name: str) -> None:
 def test_dell_has_the_rate_that_its_stream_is_named_after() -> None:
     for profile in STUDY.profiles:
         made = sweep_of("pattern", profile).generated
-        assert list(made) == list(RATES)
+        rates = [name for name in made if name.endswith("-seed0")]
+        named = [name.partition("-")[0] for name in rates]
+        assert named == [name for name in RATES if name in named]
+        assert named == list(RATES) or profile == "quick"
+        assert {RATES[name] for name in named} >= {"0.01", "0.1", "1", "10"}
         seconds = set()
         for name, stream in made.items():
             assert isinstance(stream, CompanyTrades)
-            assert stream.rates == {"DELL": float(RATES[name])}
-            whole = len(COMPANIES) - 1 + float(RATES[name])
+            rate = RATES[name.partition("-")[0]]
+            assert stream.rates == {"DELL": float(rate)}
+            whole = len(COMPANIES) - 1 + float(rate)
             seconds.add(round(stream.events * len(COMPANIES) / whole / 1000, 1))
         assert len(seconds) == 1  # the same time of the stream
 
@@ -98,27 +112,32 @@ def test_pages_name_the_sweeps_that_they_read() -> None:
 def test_the_study_has_claims_about_every_figure() -> None:
     found = claims(STUDY)
     assert len(found) >= 20 and len({claim.statement for claim in found}) == len(found)
-    assert {claim.results for claim in found} == {*STUDY.notebooks} - {"scale", "evacuation"}
+    assert {claim.results for claim in found} == {*STUDY.notebooks} - {"evacuation"}
 
 
 def settings(notebook: str) -> set[str]:
     """What the results of a page have as pattern sets."""
     match notebook:
         case "figures_13_14_15":
-            return set(RATES.values())
+            streams = sweep_of("pattern").generated
+            return {RATES[name.partition("-")[0]] for name in streams}
         case "figure_17":
-            windows = sweep_of("concept").config("data").windows
+            windows = dict(sweep_of("concept").config("data").stream_windows).values()
             return {window.removesuffix(" milliseconds") for window in windows}
         case "drift":
             return {*drift.SEGMENTS, drift.WHOLE}
-    return {"10,000", "100,000", "every plan"}
+        case "figure_19":
+            trades = {made.events for made in sweep_of("both").generated.values()}
+            return {*(f"{events:,}" for events in trades), "every plan"}
+    return set()
 
 
 @EVERY_CLAIM
 def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
     for test in claim.tests:
         for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= {*PLANNERS, *drift.ADAPTIVE}
+            series = {*PLANNERS, *drift.ADAPTIVE, PRINTED, "sparse", "dense"}
+            assert side is None or set(side.generators) <= series
         assert set(test.check.pattern_sets) <= settings(claim.results)
 
 

@@ -13,7 +13,15 @@ import cepbench as cep
 from cepbench.errors import ExperimentError, PlanError
 from cepbench.experiments.studies.liu2011 import drift
 from cepbench.experiments.studies.liu2011.every_plan import every_plan, plans_measured
-from cepbench.experiments.studies.liu2011.runs import over_time, ways_of, with_axes
+from cepbench.experiments.studies.liu2011.graphs import graph_runs
+from cepbench.experiments.studies.liu2011.runs import (
+    WORK,
+    events_inserted,
+    over_time,
+    printed_sources,
+    ways_of,
+    with_axes,
+)
 from cepbench.experiments.studies.liu2011.scale import (
     FAMILY,
     all_planners,
@@ -78,6 +86,10 @@ def test_runs_have_what_the_figures_have_on_their_axes(tmp_path: Path) -> None:
         window = next(iter(workload.patterns.values())).window.seconds
         logs = (own["e_cube"] / window).map(math.log).to_numpy()
         assert own["plan_log_cost"].to_numpy() == pytest.approx(logs)
+    assert (runs["work"] == runs[WORK].sum(axis="columns")).all()
+    top_down = runs[runs["generator"] == "TOP-DOWN"]
+    results_of_q9 = top_down["matches"].astype(int) - top_down["reused"].astype(int)
+    assert (top_down["types_tested"] == results_of_q9).all()  # each for q1
     span = (EVENTS - 1) / 1000
     assert (runs["load"] * span).to_numpy() == pytest.approx(runs["seconds"].to_numpy(float))
 
@@ -94,6 +106,49 @@ def test_settings_are_trades_where_nothing_else_varies(tmp_path: Path) -> None:
     assert ways.loc[("NAIVE", "q11"), "source"] == "from scratch"
     # Everything that q12 finds is found by q11, too.
     assert ways.loc[("BOTTOM-UP", "q11"), "reused"] == ways.loc[("NAIVE", "q12"), "results"]
+
+
+def test_streams_of_several_seeds_are_runs_of_one_setting(tmp_path: Path) -> None:
+    results, streams = measured(tmp_path, "negated_company")
+    of_seeds = [results.assign(stream=f"t{EVENTS}-seed{seed}") for seed in (0, 1, 2)]
+    paths = {f"t{EVENTS}-seed{seed}": streams[""] for seed in (0, 1, 2)}
+    runs = with_axes(pd.concat(of_seeds, ignore_index=True), paths)
+    assert set(runs["pattern_set"]) == {f"{EVENTS}"}
+    assert set(runs["repetition"]) == {f"{seed}.{run}" for seed in (0, 1, 2) for run in (0, 1)}
+    assert runs.groupby("generator")["pattern_id"].nunique().eq(6).all()
+
+
+def test_events_are_inserted_by_queries_from_scratch() -> None:
+    stream = company_stream(EVENTS, 0)
+    types = stream.to_pandas()["type"]
+    workload = study_workload("negated_company", stream.hierarchy, "10000 milliseconds")
+    finance = {"QQQ", "FCF", "ROM"}
+    of_q11 = {"DELL", "QQQ", "AMAT", "EFC", "OREL"}
+    alone = [types.isin(names).sum() for names in (of_q11, of_q11 | finance)]
+    both, down = {"q11": None, "q12": None}, {"q11": None, "q12": "q11"}
+    assert events_inserted(workload, both, stream, shared=True) == alone[1]
+    assert events_inserted(workload, both, stream, shared=False) == sum(alone)
+    assert events_inserted(workload, down, stream, shared=True) == alone[0]
+    # As many as there are in the instance stacks, in a window as long as the stream.
+    assert len(workload.stacks(stream)) == alone[1]
+
+
+def test_sources_are_compared_with_the_printed_ones() -> None:
+    as_printed = {"q1": None, "q2": "q1", "q9": "q1", "q13": "q1", "q14": "q2", "q15": None}
+    assert printed_sources(as_printed) == 4
+    assert printed_sources(as_printed | {"q1": "q9", "q9": None}) == 2
+    assert printed_sources({"q11": None}) == 0
+
+
+def test_the_choice_grows_with_drawn_graphs() -> None:
+    runs = graph_runs("quick", sparse=(20, 40), dense=(5, 10), seeds=2)
+    assert runs.groupby("generator")["pattern_set"].unique().map(list).to_dict() == {
+        "dense": ["5", "10"], "sparse": ["20", "40"],
+    }  # fmt: skip
+    dense = runs[runs["generator"] == "dense"]
+    assert (dense["edges"] == dense["size"] ** 2).all() and (dense["bound"] == dense["edges"]).all()
+    assert (runs["steps"] >= runs["edges"] - runs["size"]).all()
+    assert (runs["search_seconds"] > 0).all()
 
 
 def test_results_over_time_are_of_the_same_matches(tmp_path: Path) -> None:
@@ -139,6 +194,9 @@ def test_planners_are_ranked_among_all_plans() -> None:
     # Of three plans the planners have all, so that one of theirs is the fastest.
     ratios = runs.pivot(index="repetition", columns="generator", values="over_best")
     assert (ratios == 1.0).all().any() and (ratios.median() >= 1.0).all()
+    assert (plans["work"] > 0).all() and runs["work_over_least"].min() == 1.0
+    of_chase = runs[runs["generator"] == "CHASE"]
+    assert of_chase["cost_over_least"].to_numpy() == pytest.approx(1.0)
     assert runs["faster_plans"].between(0, 100).all()
 
 
@@ -197,7 +255,8 @@ def times(seconds: dict[str, float]) -> pd.DataFrame:
         {
             "setting": window, "generator": planner, "regime": regime, "repetition": run, "size": 3,
             "status": "ok", "seconds": its * float(window), "load": its * float(window),
-            "plan_log_cost": math.log(its * float(window)),
+            "plan_log_cost": math.log(its * float(window)), "work": its * float(window),
+            "work_per_second": its * float(window),
         }
         for window in ("10", "20", "41", "80", "160")
         for planner, its in seconds.items()
@@ -224,6 +283,7 @@ def test_claims_are_judged_on_both_engines(bottom_up: float) -> None:
     "measure",
     [
         scale_runs,
+        graph_runs,
         plans_measured,
         lambda profile: runs_by_results("concept", profile),
         lambda profile: drift.drift_runs(profile, evaluator="tree"),
