@@ -119,9 +119,7 @@ class Assembly:
             bound_kernels.first_rows(times, y.times[: y.stop], y.base, shift, found)
         self.bytes = self._bounds.nbytes  #: of ranges of rows, and at most of bitmaps
 
-    def _negating_times(
-        self, bound: Bound, first: int, its_first: int
-    ) -> tuple[int, np.ndarray]:
+    def _negating_times(self, bound: Bound, first: int, its_first: int) -> tuple[int, np.ndarray]:
         """The pairs tested to find what negates the events from a row on, and the times of that.
 
         ``its_first``: the first row of the negated leaf that is looked at.
@@ -306,7 +304,7 @@ class Assembly:
                 )
             if counted or size == 0:
                 return empty, size
-            if not (is_root and join.is_exact):
+            if as_given or not (is_root and join.is_exact):
                 self._check(size, is_root)
             positions, offsets = _NO_POSITIONS, _NO_POSITIONS
             if is_root and join.is_exact:

@@ -55,9 +55,7 @@ class ZStreamEngine(PlanEngine):
         "_chosen", "_is_new", "_size", "rounds[:]", "_counts[:]", "_peaks[:]", "_leaves", "_rows",
     )  # fmt: skip
 
-    def __init__(
-        self, task: BranchTask, *, batch_size: int, hashing: bool, as_given: bool
-    ) -> None:
+    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool, as_given: bool) -> None:
         super().__init__(task)
         self._sides = Sides(task.branches)
         self._alternatives = operators_of(

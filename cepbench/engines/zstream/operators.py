@@ -553,7 +553,12 @@ def operators_of(
         )  # fmt: skip
 
     planned = along(tree)
-    is_settled = as_given or planned.stars or planned.counts_last or any(join.groups for join in planned.joins)
+    is_settled = (
+        as_given
+        or planned.stars
+        or planned.counts_last
+        or any(join.groups for join in planned.joins)
+    )
     if is_settled or isinstance(tree, str):
         return (planned,)
     left, right = tree

@@ -69,6 +69,9 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
         ("partial_matches_created",),
         lambda table: -np.log1p(_column(table, "partial_matches_created")),
     ),
+    # The same of all that the operators of a plan do that is evaluated as given.
+    "less_work": (("work",), lambda table: -np.log1p(_column(table, "work"))),
+    "fewer_records": (("records_made",), lambda table: -np.log1p(_column(table, "records_made"))),
     "partial_matches_per_event": (
         ("partial_matches_created", "events"), _log_partial_matches_per_event
     ),
@@ -257,7 +260,11 @@ def measure(
     """
     if table is None:
         return Measured(lack=NO_DATA, problem="its notebook did not run")
-    missing = [name for name in _columns_of(check, table) if name not in table]
+    missing = [
+        name
+        for name in _columns_of(check, table)
+        if name not in table or (check.metric in DERIVED and table[name].isna().all())
+    ]
     if missing:
         return Measured(lack=NO_DATA, problem=f"the results have no column {missing[0]}")
     resampling = Bootstrap(seed, resamples)

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cepbench as cep
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.zstream.operators import operators_of
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
@@ -57,7 +55,9 @@ class Twin:
         return [tree] if isinstance(tree, str) else [x for t in tree for x in self.variables(t)]
 
     def count(self, node: str, tried: int = 0, tested: int = 0, made: int = 0) -> None:
-        self.work.update(dict(zip(((node, name) for name in WORK), (tried, tested, made), strict=True)))
+        self.work.update(
+            dict(zip(((node, name) for name in WORK), (tried, tested, made), strict=True))
+        )
 
     def round(self, events: list[tuple[str, Event]]) -> None:
         for name, event in events:
@@ -139,12 +139,16 @@ TREES = (
 
 @pytest.mark.parametrize("tree", TREES, ids=["left-deep", "right-deep", "bushy", "inner"])
 @given(data=st.data())
-def test_the_work_of_each_operator_is_that_of_the_algorithms(tree: Any, data: st.DataObject) -> None:
+def test_the_work_of_each_operator_is_that_of_the_algorithms(
+    tree: Any, data: st.DataObject
+) -> None:
     count = data.draw(st.integers(1, 40))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     negation = data.draw(st.sampled_from(["", "b", "c", "top"]))
     ties = {"b": [("b", "n")], "c": [("c", "n")], "top": [("b", "n"), ("c", "n")]}.get(negation, [])
-    own = data.draw(st.sets(st.sampled_from([("a", "b"), ("b", "c"), ("a", "d"), *ties])).map(sorted))
+    own = data.draw(
+        st.sets(st.sampled_from([("a", "b"), ("b", "c"), ("a", "d"), *ties])).map(sorted)
+    )
     size = data.draw(st.sampled_from([1, 3, 10, 100]))
     output = data.draw(st.sampled_from(["count", "matches"]))
     events = pd.DataFrame(
@@ -158,12 +162,12 @@ def test_the_work_of_each_operator_is_that_of_the_algorithms(tree: Any, data: st
     where = " AND ".join(f"{x}.x {CONDITIONS[x, y]} {y}.x" for x, y in own)
     text = f"PATTERN {structure} {f'WHERE {where}' if where else ''} WITHIN {WINDOW} units"
     twin = Twin(tree, own, negation)
-    rows = list(zip(events["type"].str.lower(), zip(events["time"], events["x"], strict=True), strict=True))
+    rows = list(
+        zip(events["type"].str.lower(), zip(events["time"], events["x"], strict=True), strict=True)
+    )
     for begin in range(0, count, size):
         twin.round(rows[begin : begin + size])
-    lowest = next(
-        node for node in post_order(tree) if {"b", "c"} <= {*leaves(node)}
-    )
+    lowest = next(node for node in post_order(tree) if {"b", "c"} <= {*leaves(node)})
     below = leaves(lowest) if negation == "top" else negation
     placed = {"n": tuple(below)} if negation else {}
     detector = Detector(
@@ -174,10 +178,69 @@ def test_the_work_of_each_operator_is_that_of_the_algorithms(tree: Any, data: st
     detector.finish()
     nodes = detector.node_metrics().set_index("variables")[WORK]
     found = {
-        (node, name): value for node, its in nodes.iterrows() for name, value in its.items() if value
+        (node, name): value
+        for node, its in nodes.iterrows()
+        for name, value in its.items()
+        if value
     }
     assert found == {key: value for key, value in twin.work.items() if value}
     metrics = detector.metrics()
     assert metrics.matches == len(naive_matches(parse(text), events))
     for name in WORK:
         assert metrics.details[name] == nodes[name].sum()
+
+
+@given(data=st.data())
+def test_any_pattern_has_the_same_matches(data: st.DataObject) -> None:
+    case = data.draw(cases(sizes=(1, 5)))
+    plan = data.draw(tree_plans(case.pattern.names))
+    size = data.draw(st.sampled_from([1, 2, 7, 8192]))
+    expected = naive_matches(case.pattern, case.events)
+    for output in ("matches", "count"):
+        result = evaluate(
+            case.pattern, case.stream, plan, evaluator="zstream", output=output,
+            options={"as_given": True, "batch_size": size, "hashing": data.draw(st.booleans())},
+        )  # fmt: skip
+        assert result.metrics.matches == len(expected)
+        if output == "matches":
+            assert {tuple(row) for row in result.matches.to_numpy().tolist()} == expected
+
+
+@pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction"])
+@given(data=st.data())
+def test_any_negation_and_disjunction_has_the_same_matches(
+    family: str, data: st.DataObject
+) -> None:
+    case = data.draw(construct_cases(FAMILIES[family]))
+    plan = data.draw(branch_plans("zstream", case.pattern))
+    expected = labelled_matches(case.pattern, case.events)
+    result = evaluate(
+        case.pattern, case.stream, plan, evaluator="zstream", output="count",
+        options={"as_given": True},
+    )  # fmt: skip
+    assert result.metrics.matches == len(expected)
+
+
+def test_query_7_pays_for_its_pairs() -> None:
+    """Table 2: NEG makes each pair and is asked for it; NSEQ makes a record of each final event."""
+    events = pd.DataFrame({"type": list("AAANAC" * 20), "time": range(120)})
+    made = {}
+    for name, below in (("NSEQ", ("c",)), ("NEG", ("a", "c"))):
+        result = evaluate(
+            "PATTERN SEQ(A a, NOT(N n), C c) WITHIN 5 units", stream_of(events),
+            TreePlan(("a", "c"), placements={"n": below}), evaluator="zstream", output="count",
+            options={"as_given": True},
+        )  # fmt: skip
+        made[name] = result.nodes.set_index("variables")["records_made"].to_dict()
+    assert made["NSEQ"] == {"a": 0, "c": 0, "n": 20, "a, c": 20}
+    assert made["NEG"] == {"a": 0, "c": 0, "n": 20, "a, c": 80}
+
+
+def test_groups_are_refused_by_name() -> None:
+    pattern = "PATTERN SEQ(A a, GROUP(B b, +), C c) WITHIN 9 units"
+    events = pd.DataFrame({"type": list("ABC"), "time": range(3)})
+    with pytest.raises(UnsupportedPatternError, match="as_given evaluates SEQ, AND, OR and NOT"):
+        evaluate(
+            pattern, stream_of(events), TreePlan(("a", "c")), evaluator="zstream",
+            options={"as_given": True},
+        )  # fmt: skip
