@@ -75,8 +75,10 @@ def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
             if setting[0] == "1" and ":" not in setting:
                 over, _, under = setting.partition("/")
                 assert made["selectivities"][name] == int(over) / int(under or 1), stream
-    plans = sweep_of("figures_12_13_table_3").data
-    assert plans["sel2-1-50"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 0.02}
+    plans = {
+        setting_of(stream): made for stream, made in sweep_of("figures_12_13_table_3").data.items()
+    }
+    assert plans["sel2 = 1/50"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 0.02}
     assert plans["default"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 1.0}
     for notebook, names in (
         ("figures_10_11", ("IBM", "Sun", "Oracle")),
@@ -87,11 +89,10 @@ def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
                 rates = [made["rates"][name] for name in names]
                 assert setting_of(stream) == ":".join(map(str, rates))
     # The segments are three of these streams.
-    streams = {setting_of(stream): made for stream, made in plans.items()}
     segments = sweep_of("figure_14").data[""]["segments"]
     for name, segment in zip(SEGMENTS, segments, strict=True):
         assert segment == {
-            key: streams[name][key] for key in streams[name].keys() & {"rates", "selectivities"}
+            key: plans[name][key] for key in plans[name].keys() & {"rates", "selectivities"}
         }
     for stream, made in sweep_of("figures_15_16").data.items():
         name, _, times = setting_of(stream).rpartition(" ×")
