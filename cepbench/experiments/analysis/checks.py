@@ -69,8 +69,7 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
         ("partial_matches_created",),
         lambda table: -np.log1p(_column(table, "partial_matches_created")),
     ),
-    # The same of all that the operators of a plan do that is evaluated as given.
-    "less_work": (("work",), lambda table: -np.log1p(_column(table, "work"))),
+    # The same of all records of a plan that is evaluated as given, the matches' too.
     "fewer_records": (("records_made",), lambda table: -np.log1p(_column(table, "records_made"))),
     "partial_matches_per_event": (
         ("partial_matches_created", "events"), _log_partial_matches_per_event
@@ -89,6 +88,9 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
         lambda table: _log(table, "events_per_second") - _log(table, "latency_mean"),
     ),
 }  # fmt: skip
+
+#: Columns that a study has of runs of plans as given, beside their metrics.
+WORK = {"records_made", "work"}
 
 #: Why a check measures nothing: its runs are not there; there are too few patterns; or no pattern
 #: is of the kind that the claim is about.
@@ -282,7 +284,7 @@ def measure(
 
 def is_of_runs(check: ClaimCheck) -> bool:
     """Whether a check reads what runs of plans measured, rather than plans alone."""
-    return not METRICS.keys().isdisjoint(_read(check.metric))
+    return not (METRICS.keys() | WORK).isdisjoint(_read(check.metric))
 
 
 def _columns_of(check: ClaimCheck, table: pd.DataFrame) -> tuple[str, ...]:

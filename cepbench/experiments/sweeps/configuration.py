@@ -392,6 +392,7 @@ class SweepConfig:
     #: stands for one value after the other.
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
+    #: Runs of each plan follow in turn until they took so many seconds together.
     seconds: float = _field(partial(number, error=ExperimentError, least=0.0), 0.0)
     #: Of the workload, the sampled statistics and the plan generators.
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)

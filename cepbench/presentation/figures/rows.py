@@ -65,7 +65,6 @@ _QUANTITIES = {
     ),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "work": Quantity("Work by Formula 1", "work by Formula 1", "lower"),
-    "less_work": Quantity("1 / work by Formula 1", "1 / work by Formula 1", "higher"),
     "fewer_records": Quantity("1 / records made", "1 / records made", "higher"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "seconds_per_slide": Quantity("Time per slide", "seconds per slide", "lower", "s"),

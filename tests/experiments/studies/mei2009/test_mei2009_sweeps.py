@@ -147,7 +147,7 @@ def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
 
 #: What only a clock tells: that one plan is slower where it does more, and what the NFA's repeated
 #: search costs.
-BY_THE_CLOCK = {"push-down-slows-slightly", "cost-of-query-7", "nfa-behind-right-deep-on-the-log"}
+BY_THE_CLOCK = {"push-down-slows-slightly", "nfa-behind-right-deep-on-the-log"}
 
 
 @EVERY_CLAIM
@@ -160,4 +160,4 @@ def test_claims_on_plans_are_judged_on_work_before_the_clock(claim: Claim) -> No
     )
     assert (claim.tests[0].basis == PARTIAL_MATCHES) == expected
     if expected and claim.results == "figures_15_16":
-        assert claim.tests[0].check.metric == "fewer_records"
+        assert claim.tests[0].check.metric in ("fewer_records", "work")
