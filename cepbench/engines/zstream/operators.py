@@ -343,12 +343,12 @@ class Operators:
         """
         leaves = len(self.leaves)
         if self.as_given:
-            left = self._names(node.left)
+            before = {*self._names(node.left)}
             beside = (
                 {*self._planned.placements.get(check.name, self._ties(check))}
                 for check in node.checks
             )
-            return any(len(names) == 1 and names <= {*left} for names in beside)
+            return any(len(names) == 1 and names <= before for names in beside)
         if (node.left < leaves) != (node.right < leaves):
             return node.right < leaves
         if self._outer:
