@@ -772,7 +772,7 @@ class Assembly:
         if join.window:
             first, last = self.extent(join, rows)
             passes &= last - first <= self._operators.window
-        tried = np.count_nonzero(passes) if self._operators.as_given else 0
+        tried = int(passes.sum()) if self._operators.as_given else 0
         self.tallies[node, counts.COMPARED] += rows.shape[1] * bool(join.clauses)
         for clause in join.clauses:
             passes &= self._holds(clause, dict(zip(join.columns, rows, strict=True)))
