@@ -10,6 +10,13 @@ LIFETIME = 3  # sum of the times for which each of them was stored
 NANOSECONDS = 4  # time spent in the node, if measured
 COUNT_COLUMNS = 5
 
+# Behind these where a plan is evaluated as given, the work of its operators: COUNTS[node, ...]; that
+# of a negation is in the row of its negated leaf.
+TRIED = 5  # inputs tried: combinations in order and within the window, inputs of a negation
+TESTED = 6  # conditions tested on these, each by itself
+MADE = 7  # records made
+WORK_COLUMNS = 8
+
 # Maxima over all nodes together: PEAKS[...].
 PEAK_PARTIAL_MATCHES = 0
 PEAK_EVENTS = 1

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PEAK
+from cepbench.kernels.counts import (
+    COMPARED,
+    CREATED,
+    LIFETIME,
+    MADE,
+    NANOSECONDS,
+    PEAK,
+    TESTED,
+    TRIED,
+    WORK_COLUMNS,
+)
+
+#: Column of a table → that of the counts of a plan that is evaluated as given.
+WORK = {"inputs_tried": TRIED, "conditions_tested": TESTED, "records_made": MADE}
 
 
 @dataclass(frozen=True)
@@ -18,7 +31,9 @@ class NodeCounts:
     variables: Sequence[tuple[str, ...]]  #: variables of each node; leaves first, the root last
     leaves: int  #: number of leaves
     window: int  #: in the unit of the timestamps
-    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`
+    #: int64 (nodes, COUNT_COLUMNS), or WORK_COLUMNS of a plan that is evaluated as given; see
+    #: :mod:`cepbench.kernels.counts`.
+    counts: np.ndarray
 
     @property
     def partial_matches(self) -> np.ndarray:
@@ -27,9 +42,10 @@ class NodeCounts:
 
     def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
         """One row a node, for a time ``span`` from the first event to the last; ``timed`` with its
-        time.
+        time, and with what its operators did if the plan was evaluated as given.
         """
         counts = self.counts
+        work = WORK if counts.shape[1] == WORK_COLUMNS else {}
         lifetime = counts[:, LIFETIME].astype(float)
         lifetime[: self.leaves] = counts[: self.leaves, CREATED] * float(self.window)
         lifetime[-1] = np.nan
@@ -41,6 +57,7 @@ class NodeCounts:
                 "peak_stored": counts[:, PEAK],
                 "mean_stored": lifetime / span if span else np.nan,
                 "seconds": counts[:, NANOSECONDS] / 1e9 if timed else np.nan,
+                **{name: counts[:, column] for name, column in work.items()},
             }
         )
 

@@ -21,7 +21,7 @@ from cepbench.engines.zstream.kernels import join as join_kernels
 from cepbench.engines.zstream.kernels import star as star_kernels
 from cepbench.engines.zstream.kernels.bits import count_passed, fill_bits, place_bits
 from cepbench.engines.zstream.operators import Join, Negation, Operators, Table
-from cepbench.engines.zstream.stars import Leg, Star
+from cepbench.engines.zstream.stars import Bound, Leg, Star
 from cepbench.kernels import counts
 from cepbench.kernels.batches import LARGEST_CHUNK
 from cepbench.patterns.arrays import clause_holds
@@ -86,8 +86,8 @@ class Assembly:
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         #: (columns, records); the root's new records, as rows or already as positions.
         self.found: list[np.ndarray] = []
-        #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`.
-        self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        #: int64 (nodes, columns of counts); see :mod:`cepbench.kernels.counts`.
+        self.tallies = np.zeros((len(operators.names), operators.count_columns), np.int64)
         #: The first row of the tested leaf, and bits as :meth:`_bits` gives them.
         self._tables: dict[Table, tuple[int, np.ndarray, np.ndarray, np.ndarray]] = {}
         self._find_bounds()
@@ -108,21 +108,8 @@ class Assembly:
             found = self._bounds[offset + x.base : offset + x.stop]
             times, shift = x.times[x.base : x.stop], bound.shift
             if bound.negated >= 0:
-                its = leaves[bound.negated]
-                negated = its.times[: its.stop]
-                bound_kernels.first_rows(times, negated, its.base, int(bound.is_after), found)
-                times = np.empty(len(found), np.int64)
-                self.tallies[bound.node, counts.COMPARED] += bound_kernels.negating_times(
-                    found,
-                    x.values,
-                    x.base,
-                    negated,
-                    its.values,
-                    its.base,
-                    np.array(bound.comparisons, np.int64).reshape(-1, 3),
-                    bound.is_after,
-                    times,
-                )
+                pairs, times = self._negating_times(bound, x.base, leaves[bound.negated].base)
+                self.tallies[bound.node, counts.COMPARED] += pairs
                 if bound.comparisons:
                     # Not ascending, unless every event negates.
                     stored = y.times[y.base : y.stop]
@@ -132,8 +119,33 @@ class Assembly:
             bound_kernels.first_rows(times, y.times[: y.stop], y.base, shift, found)
         self.bytes = self._bounds.nbytes  #: of ranges of rows, and at most of bitmaps
 
+    def _negating_times(self, bound: Bound, first: int, its_first: int) -> tuple[int, np.ndarray]:
+        """The pairs tested to find what negates the events from a row on, and the times of that.
+
+        ``its_first``: the first row of the negated leaf that is looked at.
+        """
+        x, its = self._leaves[bound.x], self._leaves[bound.negated]
+        negated, found = its.times[: its.stop], np.empty(x.stop - first, np.int32)
+        times = np.empty(len(found), np.int64)
+        bound_kernels.first_rows(
+            x.times[first : x.stop], negated, its.base, int(bound.is_after), found
+        )
+        pairs = bound_kernels.negating_times(
+            found,
+            x.values,
+            first,
+            negated,
+            its.values,
+            its_first,
+            np.array(bound.comparisons, np.int64).reshape(-1, 3),
+            bound.is_after,
+            times,
+        )
+        return pairs, times
+
     def discard(self, eat: int) -> None:
         """Leave out what begins before the earliest allowed timestamp."""
+        self._eat = eat
         for number in range(self._operators.positive):
             self.starts[number] = self._leaves[number].first_row(eat)
         for join, buffer in zip(self._operators.joins, self.buffers, strict=True):
@@ -146,6 +158,8 @@ class Assembly:
         """
         made = 0
         joins = self._operators.joins
+        if self._operators.as_given:
+            self._count_negating()
         for number, join in enumerate(joins):
             since = time.perf_counter_ns() if timed else 0
             tally = self.tallies[len(self._leaves) + number]
@@ -163,6 +177,20 @@ class Assembly:
                 tally[counts.CREATED] = made
                 tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
         return made
+
+    def _count_negating(self) -> None:
+        """Count the work of NSEQ, which looks up the negating event of each new event once."""
+        for bound in self._operators.bounds:
+            if bound.negated < 0:
+                continue
+            leaf, tally = self._leaves[bound.x], self.tallies[bound.negated]
+            first = max(leaf.fresh, self.starts[bound.x])
+            tally[counts.TRIED] += leaf.stop - first
+            tally[counts.MADE] += leaf.stop - first
+            if bound.comparisons:
+                its_first = self._leaves[bound.negated].first_row(self._eat)
+                pairs, _ = self._negating_times(bound, first, its_first)
+                tally[counts.TESTED] += pairs * len(bound.comparisons)
 
     def make(self, number: int) -> None:
         """Make the records of one operator, from those that are in the buffers below it."""
@@ -247,7 +275,8 @@ class Assembly:
             first = max(first, self._leaves[key].fresh)
         old, new = (_NO_RECORDS, _NO_RECORDS) if is_leaf else self._rows(join.inner)
         inner = new if inner_is_new else np.concatenate((old, new), axis=1)
-        counted = is_root and join.is_exact and not self._reports
+        as_given = self._operators.as_given
+        counted = is_root and join.is_exact and not (self._reports or as_given)
         empty = np.empty((len(join.columns), 0), np.int32)
         if not is_leaf and inner.shape[1] == 0:
             return empty, 0
@@ -275,7 +304,7 @@ class Assembly:
                 )
             if counted or size == 0:
                 return empty, size
-            if not (is_root and join.is_exact):
+            if as_given or not (is_root and join.is_exact):
                 self._check(size, is_root)
             positions, offsets = _NO_POSITIONS, _NO_POSITIONS
             if is_root and join.is_exact:
@@ -293,9 +322,15 @@ class Assembly:
         if counted:
             return empty, size
         if join.is_exact:
+            if as_given:
+                self._count_work(leaves + number, size, 0, size)
             return rows, size
         rows = self._tested(leaves + number, join, rows)
         return rows, rows.shape[1]
+
+    def _count_work(self, node: int, tried: int, tested: int, made: int) -> None:
+        """Add to the work of an operator of a plan that is evaluated as given."""
+        self.tallies[node, counts.COUNT_COLUMNS :] += (tried, tested, made)
 
     def _check(self, size: int, is_root: bool) -> None:
         """Raise TooManyRecords; the root's are not stored, and may be as many as they need to be."""
@@ -737,13 +772,16 @@ class Assembly:
         if join.window:
             first, last = self.extent(join, rows)
             passes &= last - first <= self._operators.window
+        tried = int(passes.sum()) if self._operators.as_given else 0
         self.tallies[node, counts.COMPARED] += rows.shape[1] * bool(join.clauses)
         for clause in join.clauses:
             passes &= self._holds(clause, dict(zip(join.columns, rows, strict=True)))
         rows = rows if passes.all() else np.compress(passes, rows, axis=1)
+        if self._operators.as_given:
+            self._count_work(node, tried, tried * len(join.clauses), rows.shape[1])
         for negation in join.negations:
             if not negation.is_late:
-                rows = np.compress(~self.is_negated(negation, join, rows), rows, axis=1)
+                rows = self.without_negated(negation, join, rows)
         for group in join.groups:
             self.tallies[node, counts.COMPARED] += rows.shape[1]
             positions = np.array([its.positions[r] for its, r in zip(leaves, rows, strict=True)])
@@ -760,7 +798,18 @@ class Assembly:
 
         return clause_holds(clause, read, self._task.reader.code)
 
-    def is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
+    def without_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
+        """The records of a join that no event of a negated leaf forbids."""
+        tally = self.tallies[len(self._leaves) + self._operators.joins.index(join)]
+        pairs = -tally[counts.COMPARED]
+        left = np.compress(~self._is_negated(negation, join, rows), rows, axis=1)
+        pairs += tally[counts.COMPARED]
+        if self._operators.as_given:
+            conditions = len(negation.comparisons) + len(negation.clauses)
+            self._count_work(negation.leaf, rows.shape[1], pairs * conditions, left.shape[1])
+        return left
+
+    def _is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
         """Whether an event of a negated leaf forbids each record of a join, shape (records,)."""
         leaf = self._leaves[negation.leaf]
         tally = self.tallies[len(self._leaves) + self._operators.joins.index(join)]

@@ -47,14 +47,15 @@ class ZStreamEngine(PlanEngine):
     which :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
 
     A round has ``batch_size`` events at most, or is one timestamp if latencies are measured. With
-    ``hashing`` equalities are evaluated by hashing.
+    ``hashing`` equalities are evaluated by hashing; ``as_given``, the plan is, operator by operator, and
+    their work is counted.
     """
 
     SAVED = (
         "_chosen", "_is_new", "_size", "rounds[:]", "_counts[:]", "_peaks[:]", "_leaves", "_rows",
     )  # fmt: skip
 
-    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
+    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool, as_given: bool) -> None:
         super().__init__(task)
         self._sides = Sides(task.branches)
         self._alternatives = operators_of(
@@ -62,6 +63,7 @@ class ZStreamEngine(PlanEngine):
             task.trees[0],
             placements=task.placements[0],
             hashing=hashing,
+            as_given=as_given,
             reports=task.reports,
             groups=tuple(task.groups),
         )
@@ -91,8 +93,13 @@ class ZStreamEngine(PlanEngine):
         self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
         #: Matches that wait for the end of their window.
         self._pending = self._records[-1]
-        self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._counts = np.zeros((len(operators.names), operators.count_columns), np.int64)
         self._peaks = np.zeros(counts.PEAKS, np.int64)
+
+    @property
+    def work(self) -> np.ndarray:
+        """What each operator did, int64 (nodes, 3); see :mod:`cepbench.kernels.counts`."""
+        return self._counts[:, counts.COUNT_COLUMNS :]
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
@@ -314,7 +321,7 @@ class ZStreamEngine(PlanEngine):
         self._pending = np.compress(~due, rows, axis=1)
         rows = np.compress(due, rows, axis=1)
         for negation in late:
-            rows = np.compress(~assembly.is_negated(negation, join, rows), rows, axis=1)
+            rows = assembly.without_negated(negation, join, rows)
         return rows
 
     def _count(self, assembly: Assembly, found: int) -> None:

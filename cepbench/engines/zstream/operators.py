@@ -18,6 +18,7 @@ import numpy as np
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import compared
 from cepbench.engines.zstream.stars import Bound, Comparison, Star, Stars
+from cepbench.kernels import counts
 from cepbench.kernels.instructions import EQUAL
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern
@@ -131,8 +132,8 @@ class Operators:
 
     Negated variables without a placement, see :class:`cepbench.planning.plans.model.TreePlan`, are
     pushed down where that is exact. With ``hashing`` equalities are evaluated by hashing [mei2009]_,
-    section 5.2.2; ``reports`` says whether matches are listed, or only counted. Records below the root
-    must have the groups. ``outer`` is the outer variable of a plan of two; by default the one that can
+    section 5.2.2; ``reports`` says whether matches are listed, or only counted. ``as_given`` makes all
+    records, and tests conditions and filters on each. Records below the root must have the groups. ``outer`` is the outer variable of a plan of two; by default the one that can
     come last, or that a negation mentions.
     """
 
@@ -143,6 +144,7 @@ class Operators:
         *,
         placements: Placements = (),
         hashing: bool,
+        as_given: bool,
         reports: bool,
         groups: Sequence[PlacedGroup] = (),
         outer: str = "",
@@ -154,6 +156,8 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
+        self.as_given = as_given
+        self.count_columns = counts.WORK_COLUMNS if as_given else counts.COUNT_COLUMNS
         #: Its variables, and the conditions on each alone; see
         #: :class:`~cepbench.engines.plan_runs.engine.Layout`.
         self.leaves = self._planned.branch.leaves
@@ -205,12 +209,12 @@ class Operators:
         #: The number in ``names`` of each node of the plan that was given.
         self.order = list(range(len(self.names)))
         #: If no record is made at all: the nodes that are counted instead.
-        self.stars = None if reports else self._stars()
+        self.stars = None if reports or as_given else self._stars()
         #: Those that are evaluated, by node.
         self.chosen: list[tuple[Star, ...]] = []
         #: Whether matches are counted, or listed, without making the records of the join before the
         #: root.
-        self.counts_last = not self.stars and self._can_count_last()
+        self.counts_last = not (self.stars or as_given) and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
             if below.outer >= len(self.leaves):
@@ -333,8 +337,18 @@ class Operators:
         return join
 
     def _is_swapped(self, number: int, node: Node) -> bool:
-        """Whether the left buffer is the outer one: the right one is then a leaf, or comes first."""
+        """Whether the left buffer is the outer one: the right one is then a leaf, or comes first.
+
+        As given the right one is, as in Algorithm 1, unless NSEQ is on the left.
+        """
         leaves = len(self.leaves)
+        if self.as_given:
+            before = {*self._names(node.left)}
+            beside = (
+                {*self._planned.placements.get(check.name, self._ties(check))}
+                for check in node.checks
+            )
+            return any(len(names) == 1 and names <= before for names in beside)
         if (node.left < leaves) != (node.right < leaves):
             return node.right < leaves
         if self._outer:
@@ -354,8 +368,10 @@ class Operators:
 
     def _add_ranges(self, join: Join, node: Node) -> None:
         outer, inner = self._names(join.outer), self._names(join.inner)
-        # The last event of the inner records, of which the order says most.
-        key = self._last_of(inner)[-1]
+        # The last event of the inner records, of which the order says most; the first if NSEQ is on
+        # their left.
+        is_turned = self.as_given and join.outer == node.left
+        key = (self._first_of if is_turned else self._last_of)(inner)[-1]
         join.key = inner.index(key)
         at = {name: place for place, name in enumerate((*outer, *inner))}
         for x, y in node.order:
@@ -393,7 +409,7 @@ class Operators:
             if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
                 continue
             is_filter = check.name in self._filters
-            if is_filter and join.inner >= len(self.leaves):
+            if is_filter and (self.as_given or join.inner >= len(self.leaves)):
                 continue
             after, before = check.after[0], check.before[0]
             if before in outer and after == key and self._ties(check) <= {before}:
@@ -436,7 +452,7 @@ class Operators:
             if found is not None and found.operator == EQUAL and self._hashing:
                 paired.append((found.left, found.right))
                 equal.append(clause)
-            elif found is not None and key in clause.variables:
+            elif found is not None and key in clause.variables and not self.as_given:
                 (x,) = set(clause.variables) - {key}
                 tested.setdefault(x, []).append(self._compared(clause, x))
             else:
@@ -514,6 +530,7 @@ def operators_of(
     *,
     placements: Placements,
     hashing: bool,
+    as_given: bool,
     reports: bool,
     groups: Sequence[PlacedGroup],
 ) -> tuple[Operators, ...]:
@@ -526,17 +543,22 @@ def operators_of(
     The records of a pair of events on one side of a bushy plan's root are counted for each record on
     the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
     ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A
-    plan of two pairs has both alternatives.
+    plan of two pairs has both alternatives. A plan ``as_given`` has none.
     """
 
     def along(tree: Tree, outer: str = "") -> Operators:
         return Operators(
-            pattern, tree, placements=placements, hashing=hashing, reports=reports, groups=groups,
-            outer=outer,
+            pattern, tree, placements=placements, hashing=hashing, as_given=as_given, reports=reports,
+            groups=groups, outer=outer,
         )  # fmt: skip
 
     planned = along(tree)
-    is_settled = planned.stars or planned.counts_last or any(join.groups for join in planned.joins)
+    is_settled = (
+        as_given
+        or planned.stars
+        or planned.counts_last
+        or any(join.groups for join in planned.joins)
+    )
     if is_settled or isinstance(tree, str):
         return (planned,)
     left, right = tree

@@ -18,6 +18,11 @@ numbers; conditions are tested once for each pair of events; the root's records 
 counted without being made, and matches are then listed at once, as positions; if they are only
 counted and all conditions mention one variable, no record is made at all. A round that would make
 many records is cut in two.
+
+With ``as_given`` a plan is evaluated operator by operator, as in the paper: no star is counted, a filter
+is asked for every record of its join, each condition is tested on every combination of records that is in
+order and within the window, all records are made, the matches' too, and what Formula 1 (section 5.1) adds
+up is counted for each operator. An NSEQ record still is a bound of rows.
 """
 
 from __future__ import annotations
@@ -30,11 +35,13 @@ import pandas as pd
 
 from cepbench.arguments import flag, whole
 from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.plan_runs.node_table import WORK
 from cepbench.engines.plan_runs.run import PlanRun
 from cepbench.engines.runs.protocol import Evaluator, Option, Run, Task
 from cepbench.engines.runs.result import Metrics
 from cepbench.engines.zstream.disjunctions import groups_of
 from cepbench.engines.zstream.engine import ZStreamEngine
+from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 
@@ -58,11 +65,11 @@ def warm_up() -> None:
     for text, tree, reports in _WARM_UP:
         pattern = parse(f"PATTERN {text} WITHIN 9 units")
         task = BranchTask.of_one(pattern, tree, reports=reports)
-        ZStreamEngine(task, batch_size=9, hashing=False).run(stream, 0, ended=True)
+        ZStreamEngine(task, batch_size=9, hashing=False, as_given=False).run(stream, 0, ended=True)
 
 
 class ZStreamRun(PlanRun):
-    """A run that counts its rounds."""
+    """A run that counts its rounds, and the work of its operators if the plan runs as given."""
 
     def __init__(self, task: Task) -> None:
         assert task.plan is not None
@@ -74,6 +81,11 @@ class ZStreamRun(PlanRun):
             return engines[-1]
 
         branches, parts = task.pattern.branches(), task.plan.parts
+        if task.options["as_given"] and any(branch.groups for branch in branches):
+            raise UnsupportedPatternError(
+                "as_given evaluates SEQ, AND, OR and NOT, but not the groups of a pattern; leave out "
+                "the option, whose plan then makes fewer records"
+            )
         # Times are those of the nodes of each branch's plan; to tell the listed matches of branches apart
         # would take longer than it saves.
         counts = task.output == "count" and not task.node_times
@@ -96,9 +108,12 @@ class ZStreamRun(PlanRun):
         )
 
     def metrics(self) -> Metrics:
-        """Metrics of the run so far, with the rounds of all branches."""
+        """Metrics of the run so far, with rounds and work of all branches."""
         idle, assembly = np.sum([engine.rounds for engine in self._opened], axis=0).tolist()
         details = {"idle_rounds": idle, "assembly_rounds": assembly}
+        if self._task.options["as_given"]:
+            work = np.sum([engine.work.sum(axis=0) for engine in self._opened], axis=0)
+            details |= dict(zip(WORK, work.tolist(), strict=True))
         return replace(super().metrics(), details=details)
 
 
@@ -111,6 +126,7 @@ ZSTREAM = Evaluator(
     options={
         "batch_size": Option(65_536, partial(whole, least=1), "events in a round"),
         "hashing": Option(True, flag, "whether equalities are evaluated by hashing"),
+        "as_given": Option(False, flag, "whether all operators of the plan make their records"),
     },
     latency=True,
     node_times=True,

@@ -69,6 +69,8 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
         ("partial_matches_created",),
         lambda table: -np.log1p(_column(table, "partial_matches_created")),
     ),
+    # The same of all records of a plan that is evaluated as given, the matches' too.
+    "fewer_records": (("records_made",), lambda table: -np.log1p(_column(table, "records_made"))),
     "partial_matches_per_event": (
         ("partial_matches_created", "events"), _log_partial_matches_per_event
     ),
@@ -92,6 +94,9 @@ CLOCKED = {
     "events_per_second", "plan_seconds", "latency_mean", "results_per_ms", "load", "over_best",
     "matching", "matching_and_construction", "matching_percent", "construction_percent",
 }  # fmt: skip
+
+#: Columns that a study has of runs of plans as given, beside their metrics.
+WORK = {"records_made", "work"}
 
 #: Why a check measures nothing: its runs are not there; there are too few patterns; or no pattern
 #: is of the kind that the claim is about.
@@ -263,7 +268,11 @@ def measure(
     """
     if table is None:
         return Measured(lack=NO_DATA, problem="its notebook did not run")
-    missing = [name for name in _columns_of(check, table) if name not in table]
+    missing = [
+        name
+        for name in _columns_of(check, table)
+        if name not in table or (check.metric in DERIVED and table[name].isna().all())
+    ]
     if missing:
         return Measured(lack=NO_DATA, problem=f"the results have no column {missing[0]}")
     resampling = Bootstrap(seed, resamples)
@@ -281,7 +290,7 @@ def measure(
 
 def is_of_runs(check: ClaimCheck) -> bool:
     """Whether a check reads what runs of plans measured, rather than plans alone."""
-    return not METRICS.keys().isdisjoint(_read(check.metric))
+    return not (METRICS.keys() | WORK).isdisjoint(_read(check.metric))
 
 
 def is_timed(check: ClaimCheck) -> bool:

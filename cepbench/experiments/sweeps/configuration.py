@@ -64,7 +64,7 @@ _LATER = (
     "streams", "windows", "options", "cost", "user_patterns", "least_rate", "most_rate",
     "predicates", "selectivities", "duration", "regimes", "plans", "orders_in_trees",
     "stream_windows", "outputs", "policies", "batch_size", "methods", "sharing", "user_workloads",
-    "planners",
+    "planners", "seconds",
 )  # fmt: skip
 #: Fields about plans of single patterns, which neither methods nor planners of workloads have.
 _OF_PATTERNS = (
@@ -386,6 +386,8 @@ class SweepConfig:
     #: stands for one value after the other.
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
+    #: Runs of each plan follow in turn until they took so many seconds together.
+    seconds: float = _field(partial(number, error=ExperimentError, least=0.0), 0.0)
     #: Of the workload, the sampled statistics and the plan generators.
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")

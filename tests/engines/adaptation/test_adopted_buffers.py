@@ -75,7 +75,7 @@ def engine_along(pattern: Pattern, tree: Any, reader: NumericReader) -> ZStreamE
         branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
         reader=reader, reports=True, limit=999, timed=False, watched=False,
     )  # fmt: skip
-    return ZStreamEngine(task, batch_size=999, hashing=True)
+    return ZStreamEngine(task, batch_size=999, hashing=True, as_given=False)
 
 
 def test_buffers_of_the_same_variables_are_not_made_again() -> None:

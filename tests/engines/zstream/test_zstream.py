@@ -56,7 +56,7 @@ def engine_after(
         branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
         reader=NumericReader(), reports=reports, limit=10**6, timed=False, watched=False,
     )  # fmt: skip
-    engine = ZStreamEngine(task, batch_size=1 << 16, hashing=True)
+    engine = ZStreamEngine(task, batch_size=1 << 16, hashing=True, as_given=False)
     engine.run(stream_of(events), 0, ended=False)
     return engine
 

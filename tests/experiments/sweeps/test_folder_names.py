@@ -12,8 +12,8 @@ kolchinsky2018: instances-2b8fd2c4 latency-78b601f7 map-80b36967 strategies-f1fb
     types-5b618ec6
 liu2011: both-fa1666d2 children-09cd8263 concept-c4200866 negated_company-ada9876d
     over_time-f01b0407 pattern-55826aa9
-mei2009: drift-80ceb1db drift_columnar-84bac104 negation-92207b9e plans-18ccba05 rates-6d2a435b
-    selectivity-5dc351c8 web_log-cb01aa73
+mei2009: drift-80ceb1db drift_columnar-84bac104 negation-b12d04c6 plans-7f293639 rates-f6fe713d
+    selectivity-9bc59dea web_log-d9caca74
 qi2014: construction-1f5974c5 counted-3362e1e8 lengths-2c077d28 negated_ticker-dab42030
     prefixes-a9ee916c scalability-5eaff265 tails-2f6848a6 windows-e4b967c3
 """

@@ -68,6 +68,7 @@ predicates = "n"
 selectivities = [0.002, 0.88]
 duration = "3 days"
 batch_size = 128
+seconds = 0.5
 [profile.long.regimes.dense]
 least_rate = 8
 
@@ -176,6 +177,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         time_selectivity="exact",
         partial_match_limit=1_000_000,
         batch_size=128,
+        seconds=0.5,
         user_patterns=(
             ("rising", "PATTERN SEQ(N0001 a, N0002 b) WHERE a.price < b.price WITHIN 5 minutes"),
         ),

@@ -16,7 +16,7 @@ from cepbench.presentation.reporting.claims import ClaimTest
 PATTERNS = 6  # of each size in each set
 
 #: Metrics that fall where the column they are made of rises.
-_FALLING = ("fewer_partial_matches", "normalized_cost")
+_FALLING = ("fewer_partial_matches", "fewer_records", "normalized_cost")
 
 
 def sides(check: ClaimCheck) -> list[Selection]:
@@ -115,7 +115,7 @@ def _columns(check: ClaimCheck, log: float, level: float) -> Mapping[str, float]
         return {check.metric: math.exp(log), "plan_log_cost": level}
     needed = DERIVED[check.metric][0]
     signed = -log if check.metric in _FALLING else log
-    if check.metric == "fewer_partial_matches":
+    if check.metric.startswith("fewer_"):
         first = math.exp(30.0 + signed) - 1.0
     else:
         first = signed if needed[0].endswith("log_cost") else math.exp(signed)

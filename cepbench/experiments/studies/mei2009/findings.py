@@ -6,6 +6,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from cepbench.experiments.analysis.settings import engines_of
+from cepbench.experiments.studies.mei2009.runs import WORK
 
 #: A plan with this share of the highest throughput is named beside it.
 _CLOSE = 0.95
@@ -36,6 +37,16 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
     """Medians over runs as a table for readers: a row a setting and metric, a column a plan."""
     table = pd.concat(
         {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
+    )
+    return table.swaplevel().style.format("{:,.0f}", na_rep="–")
+
+
+def table_of_work(runs: pd.DataFrame) -> Styler:
+    """What plans as given do, medians over runs: a row a setting and count, a column a plan."""
+    as_given = runs[runs["work"].notna() & (runs["output"] == "count")]
+    table = pd.concat(
+        {name.replace("_", " "): medians(as_given, name) for name in (*WORK, "work")},
+        names=["median"],
     )
     return table.swaplevel().style.format("{:,.0f}", na_rep="–")
 

@@ -2,11 +2,15 @@
 
 [mei2009]_ varies the stream under one query and averages over runs, where other studies vary the
 pattern. Here a stream takes the place of a pattern set, and a run that of a pattern, so that
-intervals are over runs.
+intervals are over runs; of streams of several seeds, over these.
 """
 
 from __future__ import annotations
 
+import json
+import re
+
+import numpy as np
 import pandas as pd
 
 from cepbench.experiments.analysis.settings import engines_of
@@ -19,13 +23,23 @@ NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
 #: Behind the name of an engine that makes matches instead of counting them.
 MAKING = ", making matches"
 
+#: Behind the name of an engine that evaluates plans as given, operator by operator.
+AS_GIVEN = ", as given"
+
+#: What such a run counts, and k of Formula 1, in which the cost of making a record is 1.
+WORK = ("inputs_tried", "conditions_tested", "records_made")
+_COST_OF_CONDITIONS = 0.25
+
+_SEED = re.compile(r"-seed(\d+)$")
+
 
 def setting_of(stream: str) -> str:
-    """What a stream of a sweep of this study varies, in the words of the paper's axes.
+    """What a stream of a sweep of this study varies, in the words of the paper's axes, whatever its seed.
 
     >>> [setting_of(name) for name in ("sel-1-32", "sel1-1-50", "rates-1-50-50", "Sun-x10", "short")]
     ['1/32', 'sel1 = 1/50', '1:50:50', 'Sun ×10', 'short']
     """
+    stream = _SEED.sub("", stream)
     if not stream:
         return "log"  # of the web server: the only single stream that is a setting
     what, _, numbers = stream.partition("-")
@@ -42,22 +56,40 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results of one pattern with a pattern set for each stream, and a pattern for each run on it.
 
     Runs that make matches instead of counting them have another evaluator, named by the engine and
-    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts. Runs of the
+    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts, and so have those
+    of plans as given, by :data:`AS_GIVEN`, which come first. Runs of the
     NFA, which has no plan, stand beside the plans of every engine: each is repeated under its
     evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
 
     With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
-    ``pattern_id`` that and the number of the run.
+    ``pattern_id`` that and the number of the run, or the seed of the stream, if it has one. Besides,
+    :data:`WORK` and ``work``, the cost of Formula 1 as it was, missing unless the plan ran as given.
     """
-    runs = in_settings(results, results["stream"].map(setting_of)).assign(stream="")
-    makes = runs["output"] == "matches"
-    making = pd.Series(engines_of(runs), index=runs.index) + MAKING
-    runs["evaluator"] = runs["evaluator"].where(~makes, making)
+    seeds = results["stream"].str.extract(_SEED)[0]
+    runs = in_settings(
+        results.assign(repetition=seeds.where(seeds.notna(), results["repetition"].astype(str))),
+        results["stream"].map(setting_of),
+    )
+    runs = runs.assign(stream="", repetition=results["repetition"], **_work_of(results))
+    makes, as_given = runs["output"] == "matches", runs["work"].notna()
+    for chosen, suffix in ((as_given, AS_GIVEN), (makes, MAKING)):
+        named = pd.Series(engines_of(runs), index=runs.index) + suffix
+        runs["evaluator"] = runs["evaluator"].where(~chosen, named)
+    runs = pd.concat([runs[as_given], runs[~as_given]], ignore_index=True)
     is_nfa = runs["generator"] == NO_PLAN
     nfa = runs[is_nfa].assign(generator=NFA, plan_kind="tree", measured_with=NFA_EVALUATOR)
     engines = runs.loc[~is_nfa, "evaluator"].unique()
     beside = [nfa.assign(evaluator=engine) for engine in engines]
     return pd.concat([runs[~is_nfa], *beside], ignore_index=True)
+
+
+def _work_of(results: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The columns of work of a sweep's results, NaN in runs that did not count it."""
+    texts = results.get("details", pd.Series(index=results.index, dtype=object))
+    details = [json.loads(text) if isinstance(text, str) else {} for text in texts]
+    columns = {name: np.array([its.get(name, np.nan) for its in details], float) for name in WORK}
+    tried, tested, made = columns.values()
+    return {**columns, "work": tried + _COST_OF_CONDITIONS * tested + made}
 
 
 def inverse_costs(summary: pd.DataFrame) -> pd.DataFrame:

@@ -412,7 +412,8 @@ def _run(
             name="sweep",
             unit="pattern",
             partitions=len(pending),
-            finished=lambda: (count_rows(job.folder, known) - before) // cells,
+            # Where runs take a minimum time together, there are more rows than cells.
+            finished=lambda: min((count_rows(job.folder, known) - before) // cells, len(pending)),
             progress=progress,
         )
     except DatasetError as error:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.experiments.analysis.checks import NO_DATA, ClaimCheck, Selection, measure
 from cepbench.experiments.analysis.settings import per_engine
 from cepbench.experiments.analysis.summary import summarize
 from cepbench.experiments.studies.mei2009.findings import (
@@ -84,6 +85,30 @@ def test_a_setting_is_a_pattern_set_and_a_run_a_pattern() -> None:
     assert set(summary["patterns"]) == {5} and set(summary["engine"]) == {"zstream", "columnar"}
     left = medians(runs, "events_per_second")[("columnar", "left-deep")]
     assert left.to_dict() == {"1": 12.0, "1/32": 12.0}
+
+
+def test_plans_as_given_are_an_engine_with_the_work_of_formula_1() -> None:
+    streams = tuple(f"x1-seed{seed}" for seed in range(5))
+    own = results({("NSEQ", "zstream"): 50.0, ("NEG", "zstream"): 40.0}, streams)
+    made = own["generator"].map({"NSEQ": 10, "NEG": 100})
+    given = own.assign(
+        options='{"as_given": true}',
+        details=[
+            f'{{"inputs_tried": {count}, "conditions_tested": 4, "records_made": {count}}}'
+            for count in made
+        ],
+    )
+    runs = runs_on_streams(pd.concat([own, given], ignore_index=True))
+    assert list(runs["evaluator"].unique()) == ["zstream, as given", "zstream"]
+    assert set(runs["pattern_id"]) == {f"×1, run {seed}" for seed in range(5)}
+    work = runs.groupby(["evaluator", "generator"])["work"].median()
+    assert work["zstream, as given"].to_dict() == {"NSEQ": 21.0, "NEG": 201.0}
+    assert work["zstream"].isna().all()
+    check = ClaimCheck("ratio", "fewer_records", Selection(("NSEQ",)), Selection(("NEG",)))
+    of_engine = dict(list(runs.groupby("evaluator")))
+    assert measure(check, of_engine["zstream"]).lack == NO_DATA
+    found = measure(check, of_engine["zstream, as given"])
+    assert found.patterns == 5 and found.value == pytest.approx(101 / 11)
 
 
 def test_the_nfa_stands_beside_the_plans_of_every_engine() -> None:
