@@ -94,13 +94,12 @@ def _projected(runs: pd.DataFrame) -> pd.DataFrame:
     windows = runs["events"].astype(float) / (runs["size"] * runs["active"])
     key = ["size", "window_size", "rate", "seed"]
     counts = runs[runs["method"] == ""]
+    each = pd.Series(math.nan, runs.index)
     if "matches" in counts:
         matches = (counts["matches"] / counts["events"]).astype(float)
         of_stream = matches.groupby([counts[name] for name in key]).median()
-        each = of_stream.reindex(pd.MultiIndex.from_frame(runs[key])).to_numpy()
-    else:
-        each = np.full(len(runs), np.nan)
-    early = stopped & (windows < _ENOUGH_WINDOWS) & ~np.isnan(each)
+        each[:] = of_stream.reindex(pd.MultiIndex.from_frame(runs[key])).to_numpy()
+    early = stopped & (windows < _ENOUGH_WINDOWS) & each.notna()
     active, size = runs["active"].astype(float), runs["size"].astype(int)
     kept = size * active + active**size / size.map(math.factorial)
     seconds = each * runs["seconds"].astype(float) / runs["updates"].astype(float)
@@ -108,7 +107,7 @@ def _projected(runs: pd.DataFrame) -> pd.DataFrame:
         status=runs["status"].mask(early | (stopped & (windows >= _ENOUGH_WINDOWS)), OK),
         projected=early,
         seconds_per_slide=runs["seconds_per_slide"].mask(early, seconds),
-        updates_per_slide=runs["updates_per_slide"].mask(early, pd.Series(each, runs.index)),
+        updates_per_slide=runs["updates_per_slide"].mask(early, each),
         peak_objects=runs["peak_objects"].astype(float).mask(early, kept),
     )
 
