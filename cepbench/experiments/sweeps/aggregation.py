@@ -64,7 +64,7 @@ def aggregated(
     while not done or done < len(stream):
         found = live.push(stream[done : done + size])
         values += len(found)
-        digest.update(_text_of(found).encode())
+        digest.update(text_of(found).encode())
         done += size
         before, listed = listed, live.metrics.updates
         if lists_matches and listed > limit:
@@ -82,7 +82,7 @@ def _measured(live: Aggregator) -> dict[str, Any]:
     }
 
 
-def _text_of(values: pd.DataFrame) -> str:
+def text_of(values: pd.DataFrame) -> str:
     """Rows of values as text, without what is missing, whatever the types of columns."""
     lines: Any = pa.array([""] * len(values), pa.string())
     for name, column in values.items():

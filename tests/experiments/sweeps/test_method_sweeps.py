@@ -16,7 +16,7 @@ import cepbench as cep
 from cepbench.engines.aggregation.protocol import Row
 from cepbench.engines.aggregation.two_step import TwoStepRun
 from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.experiments.sweeps.aggregation import MatchLimitError, _text_of, aggregated
+from cepbench.experiments.sweeps.aggregation import MatchLimitError, text_of, aggregated
 from cepbench.experiments.sweeps.cells import (
     ERROR,
     LIMIT,
@@ -278,8 +278,8 @@ def test_rows_are_written_as_their_values_read() -> None:
         texts["AVG"] = f"{math.pi * row['AVG']:.5e}"
         present = [name for name in rows if not pd.isna(row[name])]
         expected.append("".join(f" {name}={texts[name]}" for name in present) + "\n")
-    assert _text_of(rows) == "".join(expected)
-    assert _text_of(rows[:0]) == ""
+    assert text_of(rows) == "".join(expected)
+    assert text_of(rows[:0]) == ""
 
 
 def test_the_rounding_of_sums_is_not_in_the_digest(sample: cep.EventStream) -> None:
