@@ -16,7 +16,7 @@ import cepbench as cep
 from cepbench.engines.aggregation.protocol import Row
 from cepbench.engines.aggregation.two_step import TwoStepRun
 from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.experiments.sweeps.aggregation import MatchLimitError, text_of, aggregated
+from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated, text_of
 from cepbench.experiments.sweeps.cells import (
     ERROR,
     LIMIT,
