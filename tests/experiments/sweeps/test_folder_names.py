@@ -15,7 +15,7 @@ liu2011: both-f2003a1f children-72042fef concept-c83233f6 negated_company-f89191
 mei2009: drift-80ceb1db drift_columnar-84bac104 negation-92207b9e plans-18ccba05 rates-6d2a435b
     selectivity-5dc351c8 web_log-cb01aa73
 qi2014: construction-3bd70f78 counted-78ad8ec2 counted_windows-659b9d5a lengths-bc53be1f
-    negated_ticker-ff905e70 prefixes-7e62a1e2 scalability-8f5393a9 tails-e570b8d5 windows-04151868
+    negated_ticker-654ec5fb prefixes-7e62a1e2 scalability-8f5393a9 tails-e570b8d5 windows-04151868
 """
 
 
