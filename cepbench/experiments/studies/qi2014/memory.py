@@ -79,7 +79,7 @@ def _on_stream(
                 "active": rate * window / WINDOW,
                 "regime": f"{rate} per second",
                 "series": f"two-step, {window} ms",
-                "repetition": seed,
+                "repetition": str(seed),
                 "kept_matches": most,
                 "kept_bytes": REFERENCE * length * most,
                 "status": OK,
