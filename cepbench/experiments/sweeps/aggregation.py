@@ -7,7 +7,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepbench.engines.aggregation.e_cube import E_CUBE
 from cepbench.engines.aggregation.live import Aggregator
@@ -61,7 +64,7 @@ def aggregated(
     while not done or done < len(stream):
         found = live.push(stream[done : done + size])
         values += len(found)
-        digest.update(_text_of(found).encode())
+        digest.update(text_of(found).encode())
         done += size
         before, listed = listed, live.metrics.updates
         if lists_matches and listed > limit:
@@ -79,13 +82,25 @@ def _measured(live: Aggregator) -> dict[str, Any]:
     }
 
 
-def _text_of(values: pd.DataFrame) -> str:
+def text_of(values: pd.DataFrame) -> str:
     """Rows of values as text, without what is missing, whatever the types of columns."""
-    lines = pd.Series("", index=values.index)
+    lines: Any = pa.array([""] * len(values), pa.string())
     for name, column in values.items():
-        present = column.dropna().astype(object)
-        lines[present.index] += f" {name}=" + present.map(_written).astype(object)
-    return "".join(f"{line}\n" for line in lines)
+        found = pc.binary_join_element_wise(f" {name}=", _texts_of(column), "")
+        lines = pc.binary_join_element_wise(lines, found.fill_null(""), "")
+    return "".join(f"{line}\n" for line in lines.to_pylist())
+
+
+def _texts_of(column: pd.Series) -> Any:
+    """The values of a column as texts, null where there is none: all at once where they are of one plain type."""
+    if column.dtype == np.dtype("int64"):
+        return pc.cast(pa.array(column), pa.string())
+    if column.dtype == np.dtype("datetime64[ns]"):
+        texts = pc.cast(pa.array(column), pa.string())
+        # As pandas writes a time: without a fraction, in microseconds, or in nanoseconds.
+        return pc.replace_substring_regex(texts, pattern=r"(\.000000)?000$", replacement="")
+    present = column.dropna().astype(object).map(_written)
+    return pa.array(present.reindex(column.index).astype(object), pa.string(), from_pandas=True)
 
 
 def _written(value: Any) -> str:

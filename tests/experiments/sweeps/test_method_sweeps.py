@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import cepbench as cep
 from cepbench.engines.aggregation.protocol import Row
 from cepbench.engines.aggregation.two_step import TwoStepRun
 from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated
+from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated, text_of
 from cepbench.experiments.sweeps.cells import (
     ERROR,
     LIMIT,
@@ -257,6 +258,28 @@ def test_a_digest_is_of_the_values_alone(
     batches = aggregated(pattern, stream, "two-step", 1 << 40, first=first, most=first)
     whole = aggregated(pattern, stream, "two-step", 1 << 40)
     assert batches["digest"] == whole["digest"] and batches["updates"] == whole["updates"]
+
+
+def test_rows_are_written_as_their_values_read() -> None:
+    times = [0, 1_500_000_000, 1_000_001, -2_000, 86_400_000_000_001]
+    rows = pd.DataFrame(
+        {
+            "position": [0, 1, 2, 3, 4],
+            "time": pd.Series(times).astype("datetime64[ns]"),
+            "COUNT": pd.Series([10**30, 7, None, 0, -1], dtype=object),
+            "MAX": pd.array([1, None, 3, 4, 5], dtype="Int64"),
+            "AVG": [0.5, float("nan"), 1.0, 2.0, 3.0],
+        }
+    )
+    expected = []
+    for at in rows.index:
+        row = rows.loc[at]
+        texts = {name: f"{row[name]}" for name in ("position", "time", "COUNT", "MAX")}
+        texts["AVG"] = f"{math.pi * row['AVG']:.5e}"
+        present = [name for name in rows if not pd.isna(row[name])]
+        expected.append("".join(f" {name}={texts[name]}" for name in present) + "\n")
+    assert text_of(rows) == "".join(expected)
+    assert text_of(rows[:0]) == ""
 
 
 def test_the_rounding_of_sums_is_not_in_the_digest(sample: cep.EventStream) -> None:
