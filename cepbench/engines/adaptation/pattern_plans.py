@@ -110,9 +110,8 @@ class PatternPlans(Plans):
         if not self.consumes:
             return Detector.of_task(task)
         # Matches are asked for where their events are taken.
-        detector = Detector.of_task(
-            replace(task, patterns=(_free(self.queries),), output="matches")
-        )
+        free = _free(self.queries)
+        detector = Detector.of_task(replace(task, pattern=free, output="matches"))
         detector.output = task.output
         return detector
 

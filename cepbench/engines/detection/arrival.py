@@ -142,7 +142,7 @@ class ArrivalRun(Stateful):
 
     def _is_beyond(self, rows: float) -> bool:
         """Whether the times for which rows are stored may be too much for their sums in stamps."""
-        longest = max(self.opened_by.pattern(its).window.length for its in self.task.patterns)
+        longest = self.opened_by.pattern(self.task.pattern).window.length
         return float(rows) * longest >= 2**63
 
     def adopt(self, old: ArrivalRun) -> bool:
@@ -191,7 +191,7 @@ class Opening:
         run = ArrivalRun(task, self)
         self._runs.append(run)
         # Before the first event, as what is wrong with a task is to be known.
-        self._open_run(run, task.clock or ArrivalClock.live(task.patterns))
+        self._open_run(run, task.clock or ArrivalClock.live([task.pattern]))
         return run
 
     def _open_run(self, run: ArrivalRun, clock: ArrivalClock) -> None:
@@ -201,7 +201,7 @@ class Opening:
         """Choose the clock by the first events, before any run has them; or by the lack of any."""
         if self.has_begun:
             return
-        patterns = [pattern for run in self._runs for pattern in run.task.patterns]
+        patterns = [run.task.pattern for run in self._runs]
         self.start(self._runs[0].task.clock or ArrivalClock.live(patterns, batch))
 
     def start(self, clock: ArrivalClock) -> None:
@@ -239,7 +239,7 @@ def sharing(evaluator: Evaluator, order: str) -> Evaluator:
 
 def with_clock(tasks: Sequence[Task], stream: EventStream) -> list[Task]:
     """Tasks of one order, to be run on a whole stream."""
-    patterns = [pattern for task in tasks for pattern in task.patterns]
+    patterns = [task.pattern for task in tasks]
     if patterns[0].order == "time":
         return [*tasks]
     clock = ArrivalClock.of(stream, patterns)
@@ -248,9 +248,7 @@ def with_clock(tasks: Sequence[Task], stream: EventStream) -> list[Task]:
 
 def timed(task: Task, clock: ArrivalClock) -> Task:
     """The task in the order of time, for events that a clock stamps."""
-    return replace(
-        task, patterns=tuple(map(clock.pattern, task.patterns)), plan=timed_plan(task.plan, clock)
-    )
+    return replace(task, pattern=clock.pattern(task.pattern), plan=timed_plan(task.plan, clock))
 
 
 def timed_plan(plan: AnyPlan | None, clock: ArrivalClock) -> AnyPlan | None:

@@ -144,7 +144,9 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
     No other match with this last event can be reported: it is in the same partition.
     """
     last = matches.last_positions()
-    size = np.sum([_sizes(column) for column in matches.columns], axis=0)
+    columns = matches.columns
+    sizes = [c.sizes if isinstance(c, SetColumn) else np.ones_like(c) for c in columns]
+    size = np.sum(sizes, axis=0)
     for rank in (-matches.first_positions(), size):
         if len(rows):
             at = last[rows] - last[rows].min()
@@ -152,13 +154,6 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
             np.minimum.at(least, at, rank[rows])
             rows = rows[rank[rows] == least[at]]
     return rows
-
-
-def _sizes(column: np.ndarray | SetColumn) -> np.ndarray:
-    """How many events each entry has."""
-    if isinstance(column, SetColumn):
-        return np.diff(column.offsets)
-    return np.ones(len(column), np.int64)
 
 
 def _of_latest(found: Found, branch: Pattern) -> Found:

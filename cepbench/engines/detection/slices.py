@@ -21,7 +21,6 @@ from cepbench.engines.runs.arrow_matches import arrow_table, taken
 from cepbench.engines.runs.matches import (
     BranchMatches,
     Found,
-    SetColumn,
     matches_by_branch,
     no_matches,
 )
@@ -351,7 +350,7 @@ class _Run:
         for query, its in found.items():
             if its.number:
                 parts = matches_by_branch(self._queries[query], [its])
-                here = (moved(one, -first) for one in parts)
+                here = (one.moved(lambda its: its - first) for one in parts)
                 owned[query] = [
                     one.taken(np.flatnonzero(part.has(times[one.first_positions()])))
                     for one in here
@@ -389,17 +388,3 @@ def named_table(
         for name in table.column_names
     }
     return pa.table(columns)
-
-
-def moved(part: BranchMatches, by: int) -> BranchMatches:
-    """Matches with other positions of the same events."""
-    chunks = [
-        [
-            SetColumn(column.offsets, column.positions + by)
-            if isinstance(column, SetColumn)
-            else column + by
-            for column in chunk
-        ]
-        for chunk in part.chunks
-    ]
-    return BranchMatches(part.names, chunks)

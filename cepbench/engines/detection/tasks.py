@@ -63,7 +63,7 @@ def task_for(
     output = choice(asked.output, "output", OUTPUTS, EvaluationError)
     chosen = chosen_evaluator(plan, asked.evaluator, pattern.strategy.name)
     task = Task(
-        patterns=(pattern,),
+        pattern=pattern,
         plan=plan,
         evaluator=chosen,
         output=output,
@@ -181,45 +181,44 @@ def refuse_undeclared(task: Task) -> None:
     UnsupportedTaskError
         If it does not support the kind of plan, the output, batches, latency, or times of nodes.
     """
-    evaluator = task.evaluator
+    evaluator, pattern = task.evaluator, task.pattern
     if task.plan is None:
-        if not evaluator.without_plan:
-            advice = "; cep.plan(pattern, statistics) makes one"
-            if not task.whole:
-                advice += f", {_PLANS_ITSELF}"
-            refuse(evaluator, "run without a plan", lambda e: e.without_plan, advice)
-    elif not runs_some(evaluator, kind := task.plan.kind):
+        advice = "; cep.plan(pattern, statistics) makes one"
+        if not task.whole:
+            advice += f", {_PLANS_ITSELF}"
+        _need(evaluator, "run without a plan", lambda e: e.without_plan, advice)
+    else:
+        kind = task.plan.kind
         advice = "; leave out the plan" if evaluator.without_plan else ""
-        refuse(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
-    elif evaluator.check_plan is not None:
-        for part in task.plan.parts:
-            evaluator.check_plan(part)
-    for pattern in task.patterns:
-        for construct in constructs_of(pattern):
-            what, advice = construct, ""
-            if construct == "concept":
-                what = f"items of a concept ({', '.join(pattern.concepts)})"
-                if not evaluator.is_builtin:
-                    advice = (
-                        "; if it binds the events of all types below one, as stream.rows_of(type) gives "
-                        'them, declare "concept" among its constructs'
-                    )
-            _need(evaluator, what, lambda e, it=construct: it in e.constructs, advice)
-        strategy = pattern.strategy.name
-        _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
+        _need(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
+        if evaluator.check_plan is not None:
+            for part in task.plan.parts:
+                evaluator.check_plan(part)
+    error = UnsupportedPatternError
+    for construct in constructs_of(pattern):
+        what, advice = construct, ""
+        if construct == "concept":
+            what = f"items of a concept ({', '.join(pattern.concepts)})"
+            if not evaluator.is_builtin:
+                advice = (
+                    "; if it binds the events of all types below one, as stream.rows_of(type) gives "
+                    'them, declare "concept" among its constructs'
+                )
+        _need(evaluator, f"run {what}", lambda e, it=construct: it in e.constructs, advice, error)
+    strategy = pattern.strategy.name
+    _need(evaluator, f"run STRATEGY {strategy}", lambda e: strategy in e.strategies, error=error)
     output = "matches" if task.output == "arrow" else task.output
-    if task.pattern.output != "all" and not evaluator.selects_output and output != "compressed":
+    if pattern.output != "all" and not evaluator.selects_output and output != "compressed":
         # To select matches, the front end has to know them.
         output = "matches"
-    if output not in evaluator.outputs:
-        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
-    if not (task.whole or evaluator.batches):
+    _need(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
+    if not task.whole:
         advice = "; it takes whole streams, by cep.evaluate"
-        refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
-    if task.latency and not evaluator.latency:
-        refuse(evaluator, "measure latency", lambda e: e.latency)
-    if task.node_times and not evaluator.node_times:
-        refuse(evaluator, "measure times of nodes", lambda e: e.node_times)
+        _need(evaluator, "take a stream in batches", lambda e: e.batches, advice)
+    if task.latency:
+        _need(evaluator, "measure latency", lambda e: e.latency)
+    if task.node_times:
+        _need(evaluator, "measure times of nodes", lambda e: e.node_times)
 
 
 def runs_some(evaluator: Evaluator, kind: str) -> bool:
@@ -252,9 +251,16 @@ def refuse(
     )
 
 
-def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool], advice: str = "") -> None:
+def _need(
+    evaluator: Evaluator,
+    what: str,
+    can: Callable[..., bool],
+    advice: str = "",
+    error: Any = UnsupportedTaskError,
+) -> None:
+    """As :func:`refuse`, if the evaluator cannot do it."""
     if not can(evaluator):
-        refuse(evaluator, f"run {construct}", can, advice, error=UnsupportedPatternError)
+        refuse(evaluator, what, can, advice, error)
 
 
 def constructs_of(pattern: Pattern) -> set[str]:
