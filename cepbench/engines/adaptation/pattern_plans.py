@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -30,7 +30,6 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
 from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
-from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.notes import log_sum
 from cepbench.planning.statistics.model import Statistics
@@ -140,14 +139,6 @@ class PatternPlans(Plans):
 
     def text(self, plan: AnyPlan) -> str:
         return plan.text
-
-    @staticmethod
-    def to_json(plan: AnyPlan) -> dict[str, Any]:
-        return plan_to_json(plan)
-
-    @staticmethod
-    def from_json(described: Mapping[str, Any]) -> AnyPlan:
-        return plan_from_json(described)
 
 
 def check_kind(plan: AnyPlan, generator: PlanGenerator) -> None:

@@ -33,6 +33,8 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
 from cepbench.engines.runs.protocol import Arguments
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
+from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
@@ -121,15 +123,16 @@ class Plans(ABC):
     def text(self, plan: Any) -> str:
         """What tells a plan from others."""
 
-    @staticmethod
-    @abstractmethod
-    def to_json(plan: Any) -> Any:
-        """A plan as JSON."""
 
-    @staticmethod
-    @abstractmethod
-    def from_json(described: Any) -> Any:
-        """The inverse of :meth:`to_json`."""
+def plan_to_dict(plan: Any) -> dict[str, Any]:
+    """A plan of a pattern or a workload, JSON-serializable."""
+    return plan.to_dict() if isinstance(plan, WorkloadPlan) else plan_to_json(plan)
+
+
+def plan_from_dict(described: Mapping[str, Any]) -> Any:
+    """The inverse of :func:`plan_to_dict`."""
+    is_workload = "workload" in described
+    return WorkloadPlan.from_dict(described) if is_workload else plan_from_json(described)
 
 
 @dataclass(frozen=True)
@@ -313,11 +316,11 @@ class Rounds(Stateful):
 
     @property
     def _running(self) -> Any:
-        return self.plans.to_json(self.plan)
+        return plan_to_dict(self.plan)
 
     @_running.setter
     def _running(self, described: Mapping[str, Any]) -> None:
-        self.plan = self.plans.from_json(described)
+        self.plan = plan_from_dict(described)
         self.inner = self.plans.opened(self.plan, self._position)
 
     @property

@@ -170,14 +170,6 @@ class WorkloadPlans(Plans):
         ]
         return ", ".join(parts) or "each query from scratch"
 
-    @staticmethod
-    def to_json(plan: WorkloadPlan) -> dict[str, Any]:
-        return plan.to_dict()
-
-    @staticmethod
-    def from_json(described: Mapping[str, Any]) -> WorkloadPlan:
-        return WorkloadPlan.from_dict(described)
-
 
 def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:
     """A plan of this workload that reports in time.

@@ -11,6 +11,7 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
+from cepbench.engines.reuse.kept import KeptMatches
 from cepbench.engines.reuse.kernels.columns import gathered
 from cepbench.engines.reuse.kernels.extend import Probe, extended, extensible, extensions, in_range
 from cepbench.engines.reuse.queries import Query
@@ -51,6 +52,10 @@ class Sought(NamedTuple):
         """Which of some matches, shape (variables, matches), are sought, as bools."""
         ends = matches.min(axis=0) if self.by_first else matches.max(axis=0)
         return np.asarray((self.begin <= ends) & (ends < self.end))
+
+    def among(self, matches: KeptMatches) -> KeptMatches:
+        """Those of some matches that are sought."""
+        return matches.taken(self.mask(matches.table)) if self.restricts else matches
 
 
 ALL = Sought()

@@ -259,10 +259,8 @@ class SetEdge:
         return edge_of(general.query, specific.query, places)
 
 
-@lru_cache(maxsize=4096)
-def set_edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> SetEdge:
-    """The cached edge of cached queries."""
-    return SetEdge(general, specific, embedding)
+#: The cached edge of cached queries.
+set_edge_of = lru_cache(maxsize=4096)(SetEdge)
 
 
 class Way(NamedTuple):
@@ -401,12 +399,7 @@ def united(parts: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
 
 def distinct(matches: Sized) -> dict[Sizes, KeptMatches]:
     """The first of all equal matches each."""
-    return {
-        sizes: ListedMatches(
-            its.names, np.ascontiguousarray(its.table[:, distinct_columns(its.table)])
-        )
-        for sizes, its in matches.items()
-    }
+    return {sizes: its.taken(distinct_columns(its.table)) for sizes, its in matches.items()}
 
 
 def allowed(query: Query, matches: Sized, events: Events, limit: int) -> dict[Sizes, KeptMatches]:
@@ -449,10 +442,7 @@ def _all_matches(
     first, *others = sorted(order or query.names, key=lambda name: name != sought.variable(query))
     growth = Growth.of_one(query, events, first, limit, sought)
     growth.grow(others, others)
-    table = growth.table(query.names)
-    if sought.restricts:
-        table = np.ascontiguousarray(table[:, sought.mask(table)])
-    return ListedMatches(query.names, table)
+    return sought.among(ListedMatches(query.names, growth.table(query.names)))
 
 
 def _most(query: Query, name: str, events: Events) -> int:
