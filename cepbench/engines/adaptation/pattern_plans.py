@@ -142,12 +142,7 @@ class PatternPlans(Plans):
 
 
 def check_kind(plan: AnyPlan, generator: PlanGenerator) -> None:
-    """Check that a plan is of the kind of a generator's.
-
-    Raises
-    ------
-    AdaptationError
-    """
+    """An AdaptationError if a plan is not of the kind of a generator's."""
     if plan.kind != generator.kind:
         raise AdaptationError(
             f"{plan.text} is one of the {plan.kind} plans and {generator.name} makes "
@@ -157,13 +152,7 @@ def check_kind(plan: AnyPlan, generator: PlanGenerator) -> None:
 
 
 def check_runs(evaluator: Evaluator, generator: PlanGenerator) -> None:
-    """Check that an evaluator runs all plans of a generator.
-
-    Raises
-    ------
-    AdaptationError
-        If it does not; the message names those that do.
-    """
+    """An AdaptationError if an evaluator does not run all plans of a generator."""
     kind = generator.kind
     if kind not in evaluator.kinds:
         able = [each.name for each in EVALUATORS.values() if kind in each.kinds]

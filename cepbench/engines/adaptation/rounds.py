@@ -50,13 +50,7 @@ TAKEN = "cepbench_taken"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plans(ABC):
-    """How to adapt: when, and what makes, compares and runs the plans of a pattern or a workload.
-
-    Attributes
-    ----------
-    planned : bool
-        Whether to begin with a plan for the first events instead of the given one.
-    """
+    """How to adapt: when, and what makes, compares and runs the plans of a pattern or a workload."""
 
     queries: Pattern | Workload
     asked: Arguments
@@ -65,7 +59,7 @@ class Plans(ABC):
     gain: float
     batch_size: int
     seed: int
-    planned: bool
+    planned: bool  #: whether to begin with a plan for the first events instead of the given one
 
     #: Whether a run can take over the state of one with another plan.
     adopts: ClassVar[bool] = False
@@ -137,27 +131,16 @@ def plan_from_dict(described: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Switch:
-    """A change of the plan.
+    """A change of the plan."""
 
-    Attributes
-    ----------
-    position : int
-        Position of the first event that the new plan processes as a new one.
-    time : int
-        Timestamp of the last event before it.
-    predicted_gain : float
-        How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
-    seconds : float
-        For planning and rebuilding.
-    """
-
-    position: int
-    time: int
+    position: int  #: of the first event that the new plan processes as a new one
+    time: int  #: the timestamp of the last event before it
     old: str
     new: str
+    #: How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
     predicted_gain: float
     reason: str
-    seconds: float
+    seconds: float  #: for planning and rebuilding
 
 
 class Rounds(Stateful):
@@ -225,13 +208,7 @@ class Rounds(Stateful):
         return self.inner.finish()
 
     def checked(self, plan: Any) -> Any:
-        """A requested plan as the run can go on with it; nothing changes.
-
-        Raises
-        ------
-        CepbenchError
-            If it cannot.
-        """
+        """A requested plan as the run can go on with it, or an error; nothing changes."""
         plan = self.plans.checked(plan, self.plan, self._attributes)
         self.plans.opened(plan, self._position)
         return plan

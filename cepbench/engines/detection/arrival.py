@@ -25,14 +25,9 @@ from cepbench.streams.event_stream import EventStream
 
 
 class ArrivalRun(Stateful):
-    """A run of a task by a run of the same task in the order of time.
+    """A run of a task by a run of the same task in the order of time; others share its opening.
 
     Methods that are not among these are those of the other run.
-
-    Parameters
-    ----------
-    opening : Opening
-        The other runs that share its state.
     """
 
     SAVED = ("_stamped_by", "run")
@@ -169,15 +164,7 @@ class ArrivalRun(Stateful):
 class Opening:
     """Opens tasks in the order of arrival, of which all runs have one clock.
 
-    Parameters
-    ----------
-    opener : callable
-        () → a function that opens tasks in the order of time, whose runs may share state.
-
-    Attributes
-    ----------
-    has_begun : bool
-        Whether the clock is chosen.
+    ``opener()`` is a function that opens tasks in the order of time, whose runs may share state.
     """
 
     def __init__(self, opener: Callable[[], Callable[[Task], Run]]) -> None:

@@ -61,17 +61,10 @@ class NonOverlap(Stateful):
         self._ends: dict[_Partition, int] = {}
 
     def of(self, found: Found, recent: RecentEvents, *, ended: bool) -> Found:
-        """The matches to report for a batch.
+        """The matches to report for a batch, of all its matches; ``ended`` if no events follow.
 
-        Parameters
-        ----------
-        found : Found
-            All matches of the batch, listed or, for a pattern of which :attr:`takes_graphs`, in
-            graphs.
-        recent : RecentEvents
-            The events of the batch and of two windows before it, with :attr:`attributes`.
-        ended : bool
-            Whether no events follow.
+        They are listed or, for a pattern of which :attr:`takes_graphs`, in graphs. ``recent`` are
+        the events of the batch and of two windows before it, with :attr:`attributes`.
         """
         listed = sum(len(matches) for matches in found.matches if matches is not None)
         nodes = sum(len(stored_nodes(part.graph)) for _, part in found.graphs)

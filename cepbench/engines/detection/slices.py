@@ -56,15 +56,8 @@ _BATCH = 20_000
 class SliceDetection(Slicer):
     """The matches that begin in each slice, or their number; checked on construction.
 
-    Attributes
-    ----------
-    key : str or None
-        An attribute by whose values the stream is divided too.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If equalities do not tie all variables to the key.
+    The stream may also be divided by the values of a ``key``; an UnsupportedPatternError if
+    equalities do not tie all variables to it.
     """
 
     pattern: Pattern | Workload
@@ -128,17 +121,10 @@ class SliceDetection(Slicer):
     def matches(
         self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
     ) -> Iterator[pa.Table]:
-        """The matches of a slice, as they are found, of the batches of :meth:`found`.
+        """The matches of a slice as tables of :func:`matches_schema`, as they are found.
 
-        Yields
-        ------
-        Table
-            Of :func:`matches_schema`.
-
-        Raises
-        ------
-        CepbenchError
-            With the number of the slice in its message.
+        The batches are those of :meth:`found`; errors have the number of the slice in their
+        message.
         """
         with errors_at(str(part)):
             run = _Run(self.detector(part.plan), self.queries)
@@ -294,13 +280,7 @@ def types_of_matches(pattern: Pattern | Workload) -> list[str] | None:
 
 
 def check_key(pattern: Pattern | Workload, key: str) -> None:
-    """Check that a stream can be divided by the values of an attribute.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If equalities do not tie all variables to it.
-    """
+    """An UnsupportedPatternError if equalities do not tie all variables to an attribute."""
     if any(its.strategy.name == "strict_contiguity" for its in pattern.queries.values()):
         raise UnsupportedPatternError(
             f"key={key!r}: under strict contiguity a match depends on events of all values; leave "

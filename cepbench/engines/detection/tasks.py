@@ -42,17 +42,9 @@ def task_for(
 ) -> Task:
     """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
 
-    Parameters
-    ----------
-    whole_stream : bool
-        Whether the stream is pushed as a single batch.
-
-    Raises
-    ------
-    PatternError, PlanError, EvaluationError
-        If an argument is invalid, or plan and pattern do not fit each other.
-    UnsupportedPatternError, UnsupportedTaskError
-        If the evaluator does not declare a capability that the pattern or an argument needs.
+    A PatternError, PlanError or EvaluationError if an argument is invalid, or plan and pattern do
+    not fit each other; otherwise the errors of :func:`refuse_undeclared`. Of a ``whole_stream``
+    there is a single batch.
     """
     branches = pattern.branches()
     if plan is not None:
@@ -87,13 +79,7 @@ def task_for(
 
 
 def unpacked(packed: Mapping[str, Any]) -> Task:
-    """The inverse of :meth:`~cepbench.engines.runs.protocol.Task.packed`; further entries are ignored.
-
-    Raises
-    ------
-    CepbenchError
-        As :func:`task_for`.
-    """
+    """The inverse of ``Task.packed``, checked by :func:`task_for`; further entries are ignored."""
     plan = None if packed["plan"] is None else plan_from_json(packed["plan"])
     return task_for(queries_from_json(packed), plan, Arguments.unpacked(packed))
 
@@ -112,12 +98,8 @@ def chosen_evaluator(
 ) -> Evaluator:
     """The named evaluator, or the default one for a plan, or for a strategy without plans.
 
-    Raises
-    ------
-    EvaluationError
-        If the name is unknown.
-    PlanError
-        If there is neither a name nor a plan, and some evaluators of the strategy run plans.
+    An EvaluationError if the name is unknown; a PlanError if there is neither a name nor a plan,
+    and some evaluators of the strategy run plans.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
@@ -143,10 +125,8 @@ def evaluator_without_plan(strategy: str) -> Evaluator | None:
 def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """A value for each option of an evaluator: the given one, checked, or its default.
 
-    Raises
-    ------
-    EvaluationError
-        If an option is unknown (the nearest is suggested), or its check rejects the value.
+    An EvaluationError if an option is unknown, with the nearest one, or its check rejects the
+    value.
     """
     if given is None:
         given = {}
@@ -172,14 +152,9 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
 def refuse_undeclared(task: Task) -> None:
     """Check that the evaluator of a task declares all capabilities that it needs.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If it does not support a construct of the pattern, or its strategy.
-    EvaluationError
-        If it supports some plans of this kind, but not this one.
-    UnsupportedTaskError
-        If it does not support the kind of plan, the output, batches, latency, or times of nodes.
+    An UnsupportedPatternError for the constructs of the pattern and its strategy; an
+    EvaluationError if it supports some plans of this kind, but not this one; else an
+    UnsupportedTaskError.
     """
     evaluator, pattern = task.evaluator, task.pattern
     if task.plan is None:
@@ -238,13 +213,7 @@ def refuse(
     advice: str = "",
     error: type[UnsupportedTaskError] | type[UnsupportedPatternError] = UnsupportedTaskError,
 ) -> NoReturn:
-    """Raise the error that an evaluator cannot do something, naming those that can.
-
-    Parameters
-    ----------
-    what : str
-        Follows "cannot".
-    """
+    """Raise the error that an evaluator cannot do something, naming those that can."""
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
     raise error(
         f"the evaluator {evaluator.name} cannot {what}; {able or 'no other one'} can{advice}"

@@ -181,13 +181,7 @@ class _Run:
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
-    """The queries that take part in reuse.
-
-    Raises
-    ------
-    EvaluationError
-        If one has min or max over a set.
-    """
+    """The queries that take part in reuse; an EvaluationError if one has min or max over a set."""
     found = {}
     for way in ways:
         for query in (*way.sources, way.query) if way.source is not None else ():
@@ -247,10 +241,7 @@ def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
 def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     """The argument as a plan of sources; plans of single queries are of queries from scratch.
 
-    Raises
-    ------
-    PlanError
-        If it is neither, or of another workload.
+    A PlanError if it is neither, or of another workload.
     """
     for query, pattern in workload.patterns.items():
         if pattern.aggregates:

@@ -56,14 +56,9 @@ class KeptMatches(ABC):
 class ExtendedMatches(KeptMatches):
     """Matches of a source, with events of more variables.
 
-    Parameters
-    ----------
-    own : mapping of str to int32 array, shape (matches,)
-        Positions of the events of the variables that the source does not have.
-    rows : int32 array, shape (matches,)
-        The number of the match of the source that each extends.
-    renamed : mapping of str to str
-        Variable → variable of the source.
+    Each extends the match of the source whose number is in ``rows``, int32 (matches,); ``own`` has
+    the positions of the new variables' events, int32 (matches,); ``renamed`` maps others to the
+    source's.
     """
 
     def __init__(

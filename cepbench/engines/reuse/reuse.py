@@ -49,10 +49,8 @@ Requirement = tuple[frozenset[str], Test]
 class Edge:
     """A more general and a more specific query, and an embedding.
 
-    Parameters
-    ----------
-    embedding : tuple of int
-        The place, among the positive items of the specific query, of each item of the general one.
+    That is the place, among the positive items of the specific query, of each item of the general
+    one.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
