@@ -5,6 +5,7 @@ See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus ne
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -24,13 +25,55 @@ from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
 
-class ArrivalRun(Stateful):
+class StampedRun(Stateful, ABC):
+    """A run by a run in the order of time, on events that a clock stamps."""
+
+    SAVED = ("_stamped_by",)
+
+    _clock: ArrivalClock
+
+    #: The next batch, with stamps, and the clock after it.
+    _prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
+
+    @abstractmethod
+    def _begin(self, batch: EventStream) -> None:
+        """Choose the clock by the first events."""
+
+    @abstractmethod
+    def _resume(self, clock: ArrivalClock) -> None:
+        """Go on with a clock."""
+
+    def prepare(self, batch: EventStream) -> None:
+        """Stamp the events of the next push, or raise a StreamError, which changes nothing."""
+        if self._clock.last is None:
+            self._begin(batch)
+        self._prepared = batch, *self._clock.stamped(batch)
+
+    def _stamped(self, batch: EventStream) -> tuple[EventStream, ArrivalClock]:
+        """The events of a push with stamps, and the clock after them."""
+        if self._prepared is None or self._prepared[0] is not batch:
+            self.prepare(batch)
+        assert self._prepared is not None
+        _, stamped, after = self._prepared
+        self._prepared = None
+        return stamped, after
+
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
+
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._resume(ArrivalClock(*clock))
+
+
+class ArrivalRun(StampedRun):
     """A run of a task by a run of the same task in the order of time; others share its opening.
 
     Methods that are not among these are those of the other run.
     """
 
-    SAVED = ("_stamped_by", "run")
+    SAVED = ("run",)
 
     def __init__(self, task: Task, opening: Opening) -> None:
         self.task = task
@@ -39,8 +82,6 @@ class ArrivalRun(Stateful):
         self.run: Any = None
         #: The clock with which the other run was opened.
         self.opened_by = self._clock
-        #: The next batch, with stamps, and the clock after it.
-        self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "run" or name.startswith("__"):  # not yet there, when it is copied
@@ -56,26 +97,13 @@ class ArrivalRun(Stateful):
         """Choose the clock of all runs that share state, before any event; once."""
         self._opening.start(clock)
 
-    def prepare(self, batch: EventStream) -> None:
-        """Stamp the events of the next push; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-            If they cannot be stamped.
-        """
+    def _begin(self, batch: EventStream) -> None:
         self._opening.begin(batch)
-        if self._clock.last is None:
-            self._clock = self.opened_by
-        self._prepared = batch, *self._clock.stamped(batch)
+        self._clock = self.opened_by
 
     def push(self, batch: EventStream) -> Given:
         """See :meth:`cepbench.engines.runs.protocol.Run.push`."""
-        if self._prepared is None or self._prepared[0] is not batch:
-            self.prepare(batch)
-        assert self._prepared is not None
-        _, stamped, after = self._prepared
-        self._prepared = None
+        stamped, after = self._stamped(batch)
         given = self.run.push(stamped)
         self._clock = after
         return self._shown(given)
@@ -144,14 +172,6 @@ class ArrivalRun(Stateful):
         """See :class:`cepbench.engines.runs.protocol.Run`."""
         self._resume(old._clock)
         return bool(self.run.adopt(old.run))
-
-    @property
-    def _stamped_by(self) -> tuple[Any, ...]:
-        return astuple(self._clock)
-
-    @_stamped_by.setter
-    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
-        self._resume(ArrivalClock(*clock))
 
     def _resume(self, clock: ArrivalClock) -> None:
         if clock.last is not None:
