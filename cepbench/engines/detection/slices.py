@@ -238,15 +238,11 @@ def matches_schema(
     """The columns of matches that name their events.
 
     Those of RETURN; or without it one for each positive variable, and with OR ``branch``. See
-    :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload :data:`QUERY`, and for each
-    query a struct of its columns, which is missing in matches of others.
+    :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload :data:`QUERY`, and for
+    each query a struct of its columns, which is missing in matches of others.
 
-    Parameters
-    ----------
-    events : EventStream
-        Without events, but with the attributes of the pattern.
-    names : DataType or None
-        The type of what is reported of an event.
+    ``events`` are none, but with the attributes of the pattern; ``names`` is the type of what is
+    reported of an event.
     """
     its = None if names is None else pa.array([], names)
     tables = {}

@@ -283,9 +283,9 @@ def given_plan(queries: Pattern | Workload | str, given: Any) -> Any:
 def total_metrics(
     metrics: Iterable[Metrics],
     *,
-    events: int,
-    seconds: float,
-    matches: int,
+    events: int = 0,
+    seconds: float = 0.0,
+    matches: int = 0,
     peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""

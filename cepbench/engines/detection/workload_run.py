@@ -346,8 +346,7 @@ class WorkloadRun(Stateful):
         dropped = [its for query, its in old.detectors.items() if query not in moved]
         others = 1 + max(self._groups.values(), default=0)
         self._groups |= {query: others + old._groups[query] for query in moved}
-        past = [old._past, *(its.metrics() for its in dropped)]
-        self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
+        self._past = total_metrics([old._past, *(its.metrics() for its in dropped)])
         for its in (*dropped, *(self.detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self.detectors |= moved
@@ -399,8 +398,7 @@ class WorkloadRun(Stateful):
 
     def metrics(self) -> Metrics:
         """Summed over queries."""
-        found = [self._past, *(its.metrics() for its in self.detectors.values())]
-        return total_metrics(found, events=0, seconds=0.0, matches=0)
+        return total_metrics([self._past, *(its.metrics() for its in self.detectors.values())])
 
     @property
     def _clocked(self) -> tuple[Any, ...] | None:

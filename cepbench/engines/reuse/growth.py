@@ -68,14 +68,10 @@ PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
 class Growth:
     """Partial matches of a query that grow by one variable at a time.
 
-    They are kept as rows of the matches that they began as, and the events added to these.
-
-    Parameters
-    ----------
-    begun : int32 array, shape (variables, matches)
-        Positions, which satisfy all that the query asks of these variables, but for its negations.
-    sought : Sought
-        Restricts the variable that precedes, or follows, all others.
+    They are kept as rows of the matches that they began as, and the events added to these. Those
+    are ``begun``, positions, int32 (variables, matches), which satisfy all that the query asks of
+    these variables, but for its negations. ``sought`` restricts the variable that precedes, or
+    follows, all others.
     """
 
     def __init__(

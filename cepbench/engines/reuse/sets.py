@@ -296,10 +296,7 @@ class Way(NamedTuple):
 
         def extends(sizes: Sizes, matches: KeptMatches, missing: Sizes) -> bool:
             specific = edge.specific_sizes(sizes, missing)
-            if specific is None:
-                return False
-            its = edge.of(sizes, specific)
-            if its is None:
+            if specific is None or (its := edge.of(sizes, specific)) is None:
                 return False
             found = down(its, matches, events, limit, sought, self._order(specific))
             if len(found):

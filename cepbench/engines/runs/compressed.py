@@ -99,17 +99,25 @@ class CompressedMatches:
 
     def first_events(self) -> pd.DataFrame:
         """The number of matches by their first event: ``position``, ``matches``."""
-        found: Counter[int] = Counter()
-        for _, part in self.parts:
-            found.update(part.starts())
-        return _frame_of(found, "position", self._shown)
+        return self._numbers("position", RootedGraph.starts, self._shown)
 
     def lengths(self) -> pd.DataFrame:
         """The number of matches by their number of events: ``length``, ``matches``."""
+        return self._numbers("length", RootedGraph.lengths, lambda lengths: lengths)
+
+    def _numbers(
+        self,
+        name: str,
+        counted: Callable[[RootedGraph], Mapping[int, int]],
+        shown: Callable[[np.ndarray], np.ndarray],
+    ) -> pd.DataFrame:
+        """The numbers of matches by something that some match has, in ascending order."""
         found: Counter[int] = Counter()
         for _, part in self.parts:
-            found.update(part.lengths())
-        return _frame_of(found, "length", lambda lengths: lengths)
+            found.update(counted(part))
+        present = sorted(key for key, its in found.items() if its)
+        matches = _column([found[key] for key in present])
+        return pd.DataFrame({name: shown(np.array(present, np.int64)), "matches": matches})
 
     def enumerate(self) -> Iterator[dict[str, Any]]:
         """The matches one by one, with a delay linear in their length.
@@ -283,19 +291,6 @@ class CompressedMatches:
 
     def _shown(self, positions: np.ndarray) -> np.ndarray:
         return positions if self._places is None else self._places[positions]
-
-
-def _frame_of(
-    found: Mapping[int, int], name: str, shown: Callable[[np.ndarray], np.ndarray]
-) -> pd.DataFrame:
-    """The numbers of matches by something that some match has, in ascending order."""
-    present = sorted(key for key, its in found.items() if its)
-    return pd.DataFrame(
-        {
-            name: shown(np.array(present, np.int64)),
-            "matches": _column([found[key] for key in present]),
-        }
-    )
 
 
 def _column(counts: Sequence[int]) -> np.ndarray:
