@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.engines.detection.detector import WINDOWS_KEPT, Detector
-from cepbench.engines.detection.slices import moved, named_table
+from cepbench.engines.detection.slices import named_table
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.snapshot import snapshot_bytes, snapshot_of_bytes
 from cepbench.errors import SnapshotError
@@ -183,7 +183,8 @@ class LiveState:
             return
         assert self.detector is not None
         first = self.detector.position - ready
-        parts = [moved(part, -first) for part in self.detector.in_branches([found])]
+        found_parts = self.detector.in_branches([found])
+        parts = [part.moved(lambda its: its - first) for part in found_parts]
         names = self.events.column(self.detection.columns.id).combine_chunks()
         stream = self.detection.columns.stream(self.events)
         yield named_table(self.detection.pattern, parts, stream, names)

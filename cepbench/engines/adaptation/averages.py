@@ -126,13 +126,7 @@ class Averages(Stateful):
         return self._averaged(_numbers(found), ALL_PAIRS)
 
     def unpacked(self, packed: Any) -> Averaged:
-        """What :attr:`Averaged.packed` is of.
-
-        Raises
-        ------
-        SnapshotError
-            If it is of other variables or pairs.
-        """
+        """What :attr:`Averaged.packed` is of; a SnapshotError for other variables or pairs."""
         numbers, most = packed
         return self._averaged(self._checked(numbers), most)
 

@@ -15,7 +15,7 @@ from cepbench.arguments import number, text, whole
 from cepbench.arguments import seed as checked_seed
 from cepbench.engines.adaptation.pattern_plans import PatternPlans
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
-from cepbench.engines.adaptation.rounds import Plans, Rounds, Switch
+from cepbench.engines.adaptation.rounds import Plans, Rounds, Switch, plan_from_dict, plan_to_dict
 from cepbench.engines.adaptation.workload_plans import WorkloadPlans
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.pushes import Progress
@@ -253,24 +253,17 @@ class AdaptiveDetector(Detector):
             **queries_to_json(plans.queries),
             **plans.asked.packed(),
             "adaptation": plans.packed(),
-            "initial": None if plans.planned else plans.to_json(first),
+            "initial": None if plans.planned else plan_to_dict(first),
         }
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any]) -> Self:
         queries, initial = queries_from_json(header), header["initial"]
-        if initial is not None:
-            kind = WorkloadPlans if queries.by_query else PatternPlans
-            initial = kind.from_json(initial)
-        asked = Arguments.unpacked(header)
+        asked = ("evaluator", "options", "output", "partial_match_limit", "position")
         return cls(
             queries,
-            initial=initial,
-            evaluator=asked.evaluator,
-            options=asked.options,
-            output=asked.output,
-            partial_match_limit=asked.partial_match_limit,
-            position=asked.position,
+            initial=None if initial is None else plan_from_dict(initial),
+            **{name: header[name] for name in asked},
             **header["adaptation"],
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -30,7 +30,6 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
 from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
-from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.notes import log_sum
 from cepbench.planning.statistics.model import Statistics
@@ -110,9 +109,8 @@ class PatternPlans(Plans):
         if not self.consumes:
             return Detector.of_task(task)
         # Matches are asked for where their events are taken.
-        detector = Detector.of_task(
-            replace(task, patterns=(_free(self.queries),), output="matches")
-        )
+        free = _free(self.queries)
+        detector = Detector.of_task(replace(task, pattern=free, output="matches"))
         detector.output = task.output
         return detector
 
@@ -142,22 +140,9 @@ class PatternPlans(Plans):
     def text(self, plan: AnyPlan) -> str:
         return plan.text
 
-    @staticmethod
-    def to_json(plan: AnyPlan) -> dict[str, Any]:
-        return plan_to_json(plan)
-
-    @staticmethod
-    def from_json(described: Mapping[str, Any]) -> AnyPlan:
-        return plan_from_json(described)
-
 
 def check_kind(plan: AnyPlan, generator: PlanGenerator) -> None:
-    """Check that a plan is of the kind of a generator's.
-
-    Raises
-    ------
-    AdaptationError
-    """
+    """An AdaptationError if a plan is not of the kind of a generator's."""
     if plan.kind != generator.kind:
         raise AdaptationError(
             f"{plan.text} is one of the {plan.kind} plans and {generator.name} makes "
@@ -167,13 +152,7 @@ def check_kind(plan: AnyPlan, generator: PlanGenerator) -> None:
 
 
 def check_runs(evaluator: Evaluator, generator: PlanGenerator) -> None:
-    """Check that an evaluator runs all plans of a generator.
-
-    Raises
-    ------
-    AdaptationError
-        If it does not; the message names those that do.
-    """
+    """An AdaptationError if an evaluator does not run all plans of a generator."""
     kind = generator.kind
     if kind not in evaluator.kinds:
         able = [each.name for each in EVALUATORS.values() if kind in each.kinds]

@@ -33,6 +33,8 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
 from cepbench.engines.runs.protocol import Arguments
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
+from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
@@ -48,13 +50,7 @@ TAKEN = "cepbench_taken"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plans(ABC):
-    """How to adapt: when, and what makes, compares and runs the plans of a pattern or a workload.
-
-    Attributes
-    ----------
-    planned : bool
-        Whether to begin with a plan for the first events instead of the given one.
-    """
+    """How to adapt: when, and what makes, compares and runs the plans of a pattern or a workload."""
 
     queries: Pattern | Workload
     asked: Arguments
@@ -63,7 +59,7 @@ class Plans(ABC):
     gain: float
     batch_size: int
     seed: int
-    planned: bool
+    planned: bool  #: whether to begin with a plan for the first events instead of the given one
 
     #: Whether a run can take over the state of one with another plan.
     adopts: ClassVar[bool] = False
@@ -121,40 +117,30 @@ class Plans(ABC):
     def text(self, plan: Any) -> str:
         """What tells a plan from others."""
 
-    @staticmethod
-    @abstractmethod
-    def to_json(plan: Any) -> Any:
-        """A plan as JSON."""
 
-    @staticmethod
-    @abstractmethod
-    def from_json(described: Any) -> Any:
-        """The inverse of :meth:`to_json`."""
+def plan_to_dict(plan: Any) -> dict[str, Any]:
+    """A plan of a pattern or a workload, JSON-serializable."""
+    return plan.to_dict() if isinstance(plan, WorkloadPlan) else plan_to_json(plan)
+
+
+def plan_from_dict(described: Mapping[str, Any]) -> Any:
+    """The inverse of :func:`plan_to_dict`."""
+    is_workload = "workload" in described
+    return WorkloadPlan.from_dict(described) if is_workload else plan_from_json(described)
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A change of the plan.
+    """A change of the plan."""
 
-    Attributes
-    ----------
-    position : int
-        Position of the first event that the new plan processes as a new one.
-    time : int
-        Timestamp of the last event before it.
-    predicted_gain : float
-        How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
-    seconds : float
-        For planning and rebuilding.
-    """
-
-    position: int
-    time: int
+    position: int  #: of the first event that the new plan processes as a new one
+    time: int  #: the timestamp of the last event before it
     old: str
     new: str
+    #: How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
     predicted_gain: float
     reason: str
-    seconds: float
+    seconds: float  #: for planning and rebuilding
 
 
 class Rounds(Stateful):
@@ -222,13 +208,7 @@ class Rounds(Stateful):
         return self.inner.finish()
 
     def checked(self, plan: Any) -> Any:
-        """A requested plan as the run can go on with it; nothing changes.
-
-        Raises
-        ------
-        CepbenchError
-            If it cannot.
-        """
+        """A requested plan as the run can go on with it, or an error; nothing changes."""
         plan = self.plans.checked(plan, self.plan, self._attributes)
         self.plans.opened(plan, self._position)
         return plan
@@ -313,11 +293,11 @@ class Rounds(Stateful):
 
     @property
     def _running(self) -> Any:
-        return self.plans.to_json(self.plan)
+        return plan_to_dict(self.plan)
 
     @_running.setter
     def _running(self, described: Mapping[str, Any]) -> None:
-        self.plan = self.plans.from_json(described)
+        self.plan = plan_from_dict(described)
         self.inner = self.plans.opened(self.plan, self._position)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Self
 from cepbench.arguments import choice
 from cepbench.engines.adaptation.pattern_plans import check_runs
 from cepbench.engines.adaptation.rounds import Plans
+from cepbench.engines.detection.live import attributes_of
 from cepbench.engines.detection.planned import equal_rates
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.workload_detector import WorkloadDetector
@@ -106,8 +107,7 @@ class WorkloadPlans(Plans):
 
     def attributes(self, plan: WorkloadPlan) -> Iterable[str]:
         """Those that the queries read, virtual ones included."""
-        patterns = plan.computed.patterns.values()
-        return dict.fromkeys(name for its in patterns for name in its.attributes)
+        return attributes_of(plan.computed.patterns.values())
 
     def opened(self, plan: WorkloadPlan, position: int) -> WorkloadDetector:
         return WorkloadDetector.of_plan(plan, replace(self.asked, position=position))
@@ -170,24 +170,11 @@ class WorkloadPlans(Plans):
         ]
         return ", ".join(parts) or "each query from scratch"
 
-    @staticmethod
-    def to_json(plan: WorkloadPlan) -> dict[str, Any]:
-        return plan.to_dict()
-
-    @staticmethod
-    def from_json(described: Mapping[str, Any]) -> WorkloadPlan:
-        return WorkloadPlan.from_dict(described)
-
 
 def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:
     """A plan of this workload that reports in time.
 
-    Raises
-    ------
-    PlanError
-        If it is none, or of another workload.
-    AdaptationError
-        If it delays matches.
+    A PlanError if it is none, or of another workload; an AdaptationError if it delays matches.
     """
     plan = workload_plan(workload, given)
     late = [query for query in plan.order if plan.reuse(query).waits]

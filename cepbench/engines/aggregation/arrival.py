@@ -6,14 +6,14 @@ See :mod:`cepbench.streams.arrival`. Rows have the timestamps of events, not the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.state import Stateful
+from cepbench.engines.detection.arrival import StampedRun
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -25,21 +25,19 @@ def by_arrival(opener: Callable[..., Any], *tasks: AggregationTask) -> Any:
     return ArrivalAggregation(opener, *tasks)
 
 
-class ArrivalAggregation(Stateful):
+class ArrivalAggregation(StampedRun):
     """A run by a run in the order of time; see :class:`cepbench.engines.aggregation.protocol.AggregationRun`.
 
     ``opener`` opens the other one for tasks in the order of time.
     """
 
-    SAVED = ("_stamped_by", "_run")
+    SAVED = ("_run",)
 
     def __init__(self, opener: Callable[..., Any], *tasks: AggregationTask) -> None:
         self._opener, self._tasks = opener, tasks
         self._patterns = [task.pattern for task in tasks]
         self._clock = ArrivalClock.live(self._patterns, asked=True)
         self._run = self._opened(self._clock)
-        #: The next batch, with stamps, and the clock after it.
-        self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def _opened(self, clock: ArrivalClock) -> Any:
         clock.check_windows(self._patterns)
@@ -47,31 +45,17 @@ class ArrivalAggregation(Stateful):
             *(replace(its, pattern=clock.pattern(its.pattern)) for its in self._tasks)
         )
 
-    def prepare(self, batch: EventStream) -> None:
-        """Stamp the events of the next push; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-            If they cannot be stamped.
-        """
-        if self._clock.last is None:
-            self._begin(ArrivalClock.live(self._patterns, batch, asked=True))
-        self._prepared = batch, *self._clock.stamped(batch)
-
     def push(self, batch: EventStream) -> Any:
         """The rows of the next events."""
-        if self._prepared is None or self._prepared[0] is not batch:
-            self.prepare(batch)
-        assert self._prepared is not None
-        _, stamped, after = self._prepared
-        self._prepared = None
+        stamped, after = self._stamped(batch)
         rows = self._run.push(stamped)
         self._clock = after
         return _with_times(rows, after.times)
 
-    def _begin(self, clock: ArrivalClock) -> None:
-        """Let a clock stamp the events, before the first one."""
+    def _begin(self, batch: EventStream) -> None:
+        self._resume(ArrivalClock.live(self._patterns, batch, asked=True))
+
+    def _resume(self, clock: ArrivalClock) -> None:
         if not clock.is_like(self._clock):
             self._run = self._opened(clock)
         self._clock = clock
@@ -85,14 +69,6 @@ class ArrivalAggregation(Stateful):
         """Those of the other run."""
         found: AggregateMetrics = self._run.metrics()
         return found
-
-    @property
-    def _stamped_by(self) -> tuple[Any, ...]:
-        return astuple(self._clock)
-
-    @_stamped_by.setter
-    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
-        self._begin(ArrivalClock(*clock))
 
 
 def _with_times(rows: Any, times: Callable[[np.ndarray], np.ndarray]) -> Any:

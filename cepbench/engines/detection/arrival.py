@@ -5,6 +5,7 @@ See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus ne
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -24,18 +25,55 @@ from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
 
-class ArrivalRun(Stateful):
-    """A run of a task by a run of the same task in the order of time.
+class StampedRun(Stateful, ABC):
+    """A run by a run in the order of time, on events that a clock stamps."""
+
+    SAVED = ("_stamped_by",)
+
+    _clock: ArrivalClock
+
+    #: The next batch, with stamps, and the clock after it.
+    _prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
+
+    @abstractmethod
+    def _begin(self, batch: EventStream) -> None:
+        """Choose the clock by the first events."""
+
+    @abstractmethod
+    def _resume(self, clock: ArrivalClock) -> None:
+        """Go on with a clock."""
+
+    def prepare(self, batch: EventStream) -> None:
+        """Stamp the events of the next push, or raise a StreamError, which changes nothing."""
+        if self._clock.last is None:
+            self._begin(batch)
+        self._prepared = batch, *self._clock.stamped(batch)
+
+    def _stamped(self, batch: EventStream) -> tuple[EventStream, ArrivalClock]:
+        """The events of a push with stamps, and the clock after them."""
+        if self._prepared is None or self._prepared[0] is not batch:
+            self.prepare(batch)
+        assert self._prepared is not None
+        _, stamped, after = self._prepared
+        self._prepared = None
+        return stamped, after
+
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
+
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._resume(ArrivalClock(*clock))
+
+
+class ArrivalRun(StampedRun):
+    """A run of a task by a run of the same task in the order of time; others share its opening.
 
     Methods that are not among these are those of the other run.
-
-    Parameters
-    ----------
-    opening : Opening
-        The other runs that share its state.
     """
 
-    SAVED = ("_stamped_by", "run")
+    SAVED = ("run",)
 
     def __init__(self, task: Task, opening: Opening) -> None:
         self.task = task
@@ -44,8 +82,6 @@ class ArrivalRun(Stateful):
         self.run: Any = None
         #: The clock with which the other run was opened.
         self.opened_by = self._clock
-        #: The next batch, with stamps, and the clock after it.
-        self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "run" or name.startswith("__"):  # not yet there, when it is copied
@@ -61,26 +97,13 @@ class ArrivalRun(Stateful):
         """Choose the clock of all runs that share state, before any event; once."""
         self._opening.start(clock)
 
-    def prepare(self, batch: EventStream) -> None:
-        """Stamp the events of the next push; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-            If they cannot be stamped.
-        """
+    def _begin(self, batch: EventStream) -> None:
         self._opening.begin(batch)
-        if self._clock.last is None:
-            self._clock = self.opened_by
-        self._prepared = batch, *self._clock.stamped(batch)
+        self._clock = self.opened_by
 
     def push(self, batch: EventStream) -> Given:
         """See :meth:`cepbench.engines.runs.protocol.Run.push`."""
-        if self._prepared is None or self._prepared[0] is not batch:
-            self.prepare(batch)
-        assert self._prepared is not None
-        _, stamped, after = self._prepared
-        self._prepared = None
+        stamped, after = self._stamped(batch)
         given = self.run.push(stamped)
         self._clock = after
         return self._shown(given)
@@ -142,21 +165,13 @@ class ArrivalRun(Stateful):
 
     def _is_beyond(self, rows: float) -> bool:
         """Whether the times for which rows are stored may be too much for their sums in stamps."""
-        longest = max(self.opened_by.pattern(its).window.length for its in self.task.patterns)
+        longest = self.opened_by.pattern(self.task.pattern).window.length
         return float(rows) * longest >= 2**63
 
     def adopt(self, old: ArrivalRun) -> bool:
         """See :class:`cepbench.engines.runs.protocol.Run`."""
         self._resume(old._clock)
         return bool(self.run.adopt(old.run))
-
-    @property
-    def _stamped_by(self) -> tuple[Any, ...]:
-        return astuple(self._clock)
-
-    @_stamped_by.setter
-    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
-        self._resume(ArrivalClock(*clock))
 
     def _resume(self, clock: ArrivalClock) -> None:
         if clock.last is not None:
@@ -169,15 +184,7 @@ class ArrivalRun(Stateful):
 class Opening:
     """Opens tasks in the order of arrival, of which all runs have one clock.
 
-    Parameters
-    ----------
-    opener : callable
-        () → a function that opens tasks in the order of time, whose runs may share state.
-
-    Attributes
-    ----------
-    has_begun : bool
-        Whether the clock is chosen.
+    ``opener()`` is a function that opens tasks in the order of time, whose runs may share state.
     """
 
     def __init__(self, opener: Callable[[], Callable[[Task], Run]]) -> None:
@@ -191,7 +198,7 @@ class Opening:
         run = ArrivalRun(task, self)
         self._runs.append(run)
         # Before the first event, as what is wrong with a task is to be known.
-        self._open_run(run, task.clock or ArrivalClock.live(task.patterns))
+        self._open_run(run, task.clock or ArrivalClock.live([task.pattern]))
         return run
 
     def _open_run(self, run: ArrivalRun, clock: ArrivalClock) -> None:
@@ -201,7 +208,7 @@ class Opening:
         """Choose the clock by the first events, before any run has them; or by the lack of any."""
         if self.has_begun:
             return
-        patterns = [pattern for run in self._runs for pattern in run.task.patterns]
+        patterns = [run.task.pattern for run in self._runs]
         self.start(self._runs[0].task.clock or ArrivalClock.live(patterns, batch))
 
     def start(self, clock: ArrivalClock) -> None:
@@ -239,7 +246,7 @@ def sharing(evaluator: Evaluator, order: str) -> Evaluator:
 
 def with_clock(tasks: Sequence[Task], stream: EventStream) -> list[Task]:
     """Tasks of one order, to be run on a whole stream."""
-    patterns = [pattern for task in tasks for pattern in task.patterns]
+    patterns = [task.pattern for task in tasks]
     if patterns[0].order == "time":
         return [*tasks]
     clock = ArrivalClock.of(stream, patterns)
@@ -248,9 +255,7 @@ def with_clock(tasks: Sequence[Task], stream: EventStream) -> list[Task]:
 
 def timed(task: Task, clock: ArrivalClock) -> Task:
     """The task in the order of time, for events that a clock stamps."""
-    return replace(
-        task, patterns=tuple(map(clock.pattern, task.patterns)), plan=timed_plan(task.plan, clock)
-    )
+    return replace(task, pattern=clock.pattern(task.pattern), plan=timed_plan(task.plan, clock))
 
 
 def timed_plan(plan: AnyPlan | None, clock: ArrivalClock) -> AnyPlan | None:

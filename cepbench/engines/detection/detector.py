@@ -184,7 +184,7 @@ class Detector(Live):
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         #: What the run gets of the task.
-        self._run_task = replace(task, patterns=(plain,))
+        self._run_task = replace(task, pattern=plain)
         self._run = self._called(by_arrival, self._run_task)
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length
@@ -485,8 +485,6 @@ def shown_matches(
         return table if output == "arrow" else frame_of(table)
     if output == "arrow":
         return arrow_table(pattern, matches)
-    if len(matches) == 1:
-        return matches[0].frame()
     return branches_frame(pattern.positive_names, matches)
 
 

@@ -10,7 +10,7 @@ import copy
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -39,6 +39,11 @@ _RESTORED_BY = {
     "adaptive detector": "AdaptiveDetector",
     "aggregator": "Aggregator",
 }
+
+
+def attributes_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    """The attributes that patterns read."""
+    return tuple(dict.fromkeys(name for pattern in patterns for name in pattern.attributes))
 
 
 class Live(Stateful, ABC):
@@ -82,16 +87,9 @@ class Live(Stateful, ABC):
         self._seconds = self._began = 0.0
 
     def _read(self, patterns: Sequence[Pattern], *, exact: bool) -> None:
-        """Read what patterns read, from the next batch on.
-
-        Parameters
-        ----------
-        exact : bool
-            Whether integers are compared exactly, whatever their size.
-        """
+        """Read what patterns read from the next batch on; ``exact`` for integers of any size."""
         self._patterns = patterns
-        attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
-        self._progress = self._progress.reading(tuple(attributes))
+        self._progress = self._progress.reading(attributes_of(patterns))
         self._integers = ComparedIntegers([] if exact else patterns)
 
     @property
@@ -136,13 +134,7 @@ class Live(Stateful, ABC):
         return found
 
     def checked(self, batch: EventStream) -> tuple[EventStream, Progress]:
-        """A batch under the patterns' hierarchy, and the progress after it; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-            If it does not fit the patterns, or cannot follow the batches before.
-        """
+        """A batch under the patterns' hierarchy, and the progress after it, or a StreamError."""
         batch = under_hierarchy_of(self._patterns, batch)
         progress = self._progress.after(batch, self._check_fit, ordered=self._is_ordered)
         self._integers.check(batch)
@@ -154,12 +146,7 @@ class Live(Stateful, ABC):
 
     @abstractmethod
     def prepare(self, batch: EventStream) -> None:
-        """Check what depends on the events so far; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-        """
+        """Check what depends on the events so far; a StreamError changes nothing."""
 
     @abstractmethod
     def _check_fit(self, batch: EventStream) -> None:
@@ -208,12 +195,7 @@ class Live(Stateful, ABC):
         return function(*arguments)
 
     def check_saves(self) -> None:
-        """Check that the state can be saved.
-
-        Raises
-        ------
-        UnsupportedTaskError
-        """
+        """An UnsupportedTaskError if the state cannot be saved."""
 
     @property
     def _so_far(self) -> dict[str, Any]:

@@ -61,17 +61,10 @@ class NonOverlap(Stateful):
         self._ends: dict[_Partition, int] = {}
 
     def of(self, found: Found, recent: RecentEvents, *, ended: bool) -> Found:
-        """The matches to report for a batch.
+        """The matches to report for a batch, of all its matches; ``ended`` if no events follow.
 
-        Parameters
-        ----------
-        found : Found
-            All matches of the batch, listed or, for a pattern of which :attr:`takes_graphs`, in
-            graphs.
-        recent : RecentEvents
-            The events of the batch and of two windows before it, with :attr:`attributes`.
-        ended : bool
-            Whether no events follow.
+        They are listed or, for a pattern of which :attr:`takes_graphs`, in graphs. ``recent`` are
+        the events of the batch and of two windows before it, with :attr:`attributes`.
         """
         listed = sum(len(matches) for matches in found.matches if matches is not None)
         nodes = sum(len(stored_nodes(part.graph)) for _, part in found.graphs)
@@ -144,7 +137,9 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
     No other match with this last event can be reported: it is in the same partition.
     """
     last = matches.last_positions()
-    size = np.sum([_sizes(column) for column in matches.columns], axis=0)
+    columns = matches.columns
+    sizes = [c.sizes if isinstance(c, SetColumn) else np.ones_like(c) for c in columns]
+    size = np.sum(sizes, axis=0)
     for rank in (-matches.first_positions(), size):
         if len(rows):
             at = last[rows] - last[rows].min()
@@ -152,13 +147,6 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
             np.minimum.at(least, at, rank[rows])
             rows = rows[rank[rows] == least[at]]
     return rows
-
-
-def _sizes(column: np.ndarray | SetColumn) -> np.ndarray:
-    """How many events each entry has."""
-    if isinstance(column, SetColumn):
-        return np.diff(column.offsets)
-    return np.ones(len(column), np.int64)
 
 
 def _of_latest(found: Found, branch: Pattern) -> Found:

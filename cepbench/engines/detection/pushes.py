@@ -24,13 +24,7 @@ from cepbench.streams.kinds import KnownKinds
 
 
 class LiveState:
-    """Whether the state of a detector or aggregator is whole, in the middle of a change, or at its end.
-
-    Parameters
-    ----------
-    owner : str
-        Such as ``detector``, for messages.
-    """
+    """Whether the state of its owner is whole, in the middle of a change, or at its end."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -42,26 +36,13 @@ class LiveState:
         self._ended = ""
 
     def check(self) -> None:
-        """Check that more events can be pushed.
-
-        Raises
-        ------
-        FailedStateError
-            If a change of the state was not completed.
-        EvaluationError
-            If it has ended.
-        """
+        """A FailedStateError in the middle of a change, an EvaluationError at the end."""
         self.check_whole()
         if self._ended:
             raise EvaluationError(f"this {self._owner} {self._ended}; make a new one")
 
     def check_whole(self) -> None:
-        """Check that the state is not in the middle of a change.
-
-        Raises
-        ------
-        FailedStateError
-        """
+        """A FailedStateError if the state is in the middle of a change."""
         if self._change:
             raise FailedStateError(
                 f"this {self._owner} failed in {self._change}"
@@ -75,17 +56,9 @@ class LiveState:
         self._ended = how
 
     def changing(self, change: str, *, reads: bool = False) -> Self:
-        """A context for what changes the state, such as ``a push``; without an error it is whole again.
+        """A context for a change of the state, such as ``a push``; without an error it is whole again.
 
-        Parameters
-        ----------
-        reads : bool
-            Whether the state stays as it is, so that a call that is refused by name leaves it whole.
-
-        Raises
-        ------
-        FailedStateError
-            If a change of the state was not completed.
+        If it only ``reads``, a call that is refused by name leaves the state whole, too.
         """
         self.check_whole()
         self._next_change, self._reads = change, reads
@@ -109,45 +82,23 @@ class LiveState:
 
 
 class Progress(NamedTuple):
-    """How far a stream was pushed.
+    """How far a stream was pushed."""
 
-    Attributes
-    ----------
-    position : int
-        Of the next event.
-    kinds : KnownKinds
-        Of the attributes that are read.
-    events : int
-        How many were pushed.
-    last : int or None
-        The timestamp of the last one.
-    fits : bool or None
-        Whether time is a datetime, if all of this was checked; else None.
-    """
-
-    position: int
-    kinds: KnownKinds
-    events: int = 0
-    last: int | None = None
-    fits: bool | None = None
+    position: int  #: of the next event
+    kinds: KnownKinds  #: of the attributes that are read
+    events: int = 0  #: how many were pushed
+    last: int | None = None  #: the timestamp of the last one
+    fits: bool | None = None  #: whether time is a datetime, if all of this was checked; else None
 
     def after(
         self, batch: EventStream, check: Callable[[EventStream], Any], *, ordered: bool = True
     ) -> Progress:
         """The progress after another batch; this one does not change.
 
-        Parameters
-        ----------
-        check : callable
-            Checks that patterns fit a stream's kind of time and of values.
-        ordered : bool
-            Whether the batch has to begin after the last one.
-
-        Raises
-        ------
-        StreamError
-            If the batch, or what is known of values with it, does not fit, an attribute has values of
-            another kind than before, or the batch starts before the last event.
+        ``check`` tests that patterns fit a stream's kind of time and of values. A StreamError if
+        they do not, alone or with what is known of values; if an attribute has values of another
+        kind than before; or if the batch starts before the last event, but for batches that are not
+        ``ordered``.
         """
         known = self.fits is batch.is_datetime and self.kinds.are_those_of(batch)
         if not known:

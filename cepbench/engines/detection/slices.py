@@ -21,7 +21,6 @@ from cepbench.engines.runs.arrow_matches import arrow_table, taken
 from cepbench.engines.runs.matches import (
     BranchMatches,
     Found,
-    SetColumn,
     matches_by_branch,
     no_matches,
 )
@@ -57,15 +56,8 @@ _BATCH = 20_000
 class SliceDetection(Slicer):
     """The matches that begin in each slice, or their number; checked on construction.
 
-    Attributes
-    ----------
-    key : str or None
-        An attribute by whose values the stream is divided too.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If equalities do not tie all variables to the key.
+    The stream may also be divided by the values of a ``key``; an UnsupportedPatternError if
+    equalities do not tie all variables to it.
     """
 
     pattern: Pattern | Workload
@@ -129,17 +121,10 @@ class SliceDetection(Slicer):
     def matches(
         self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
     ) -> Iterator[pa.Table]:
-        """The matches of a slice, as they are found, of the batches of :meth:`found`.
+        """The matches of a slice as tables of :func:`matches_schema`, as they are found.
 
-        Yields
-        ------
-        Table
-            Of :func:`matches_schema`.
-
-        Raises
-        ------
-        CepbenchError
-            With the number of the slice in its message.
+        The batches are those of :meth:`found`; errors have the number of the slice in their
+        message.
         """
         with errors_at(str(part)):
             run = _Run(self.detector(part.plan), self.queries)
@@ -253,15 +238,11 @@ def matches_schema(
     """The columns of matches that name their events.
 
     Those of RETURN; or without it one for each positive variable, and with OR ``branch``. See
-    :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload :data:`QUERY`, and for each
-    query a struct of its columns, which is missing in matches of others.
+    :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload :data:`QUERY`, and for
+    each query a struct of its columns, which is missing in matches of others.
 
-    Parameters
-    ----------
-    events : EventStream
-        Without events, but with the attributes of the pattern.
-    names : DataType or None
-        The type of what is reported of an event.
+    ``events`` are none, but with the attributes of the pattern; ``names`` is the type of what is
+    reported of an event.
     """
     its = None if names is None else pa.array([], names)
     tables = {}
@@ -295,13 +276,7 @@ def types_of_matches(pattern: Pattern | Workload) -> list[str] | None:
 
 
 def check_key(pattern: Pattern | Workload, key: str) -> None:
-    """Check that a stream can be divided by the values of an attribute.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If equalities do not tie all variables to it.
-    """
+    """An UnsupportedPatternError if equalities do not tie all variables to an attribute."""
     if any(its.strategy.name == "strict_contiguity" for its in pattern.queries.values()):
         raise UnsupportedPatternError(
             f"key={key!r}: under strict contiguity a match depends on events of all values; leave "
@@ -351,7 +326,7 @@ class _Run:
         for query, its in found.items():
             if its.number:
                 parts = matches_by_branch(self._queries[query], [its])
-                here = (moved(one, -first) for one in parts)
+                here = (one.moved(lambda its: its - first) for one in parts)
                 owned[query] = [
                     one.taken(np.flatnonzero(part.has(times[one.first_positions()])))
                     for one in here
@@ -389,17 +364,3 @@ def named_table(
         for name in table.column_names
     }
     return pa.table(columns)
-
-
-def moved(part: BranchMatches, by: int) -> BranchMatches:
-    """Matches with other positions of the same events."""
-    chunks = [
-        [
-            SetColumn(column.offsets, column.positions + by)
-            if isinstance(column, SetColumn)
-            else column + by
-            for column in chunk
-        ]
-        for chunk in part.chunks
-    ]
-    return BranchMatches(part.names, chunks)

@@ -42,17 +42,9 @@ def task_for(
 ) -> Task:
     """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
 
-    Parameters
-    ----------
-    whole_stream : bool
-        Whether the stream is pushed as a single batch.
-
-    Raises
-    ------
-    PatternError, PlanError, EvaluationError
-        If an argument is invalid, or plan and pattern do not fit each other.
-    UnsupportedPatternError, UnsupportedTaskError
-        If the evaluator does not declare a capability that the pattern or an argument needs.
+    A PatternError, PlanError or EvaluationError if an argument is invalid, or plan and pattern do
+    not fit each other; otherwise the errors of :func:`refuse_undeclared`. Of a ``whole_stream``
+    there is a single batch.
     """
     branches = pattern.branches()
     if plan is not None:
@@ -63,7 +55,7 @@ def task_for(
     output = choice(asked.output, "output", OUTPUTS, EvaluationError)
     chosen = chosen_evaluator(plan, asked.evaluator, pattern.strategy.name)
     task = Task(
-        patterns=(pattern,),
+        pattern=pattern,
         plan=plan,
         evaluator=chosen,
         output=output,
@@ -87,13 +79,7 @@ def task_for(
 
 
 def unpacked(packed: Mapping[str, Any]) -> Task:
-    """The inverse of :meth:`~cepbench.engines.runs.protocol.Task.packed`; further entries are ignored.
-
-    Raises
-    ------
-    CepbenchError
-        As :func:`task_for`.
-    """
+    """The inverse of ``Task.packed``, checked by :func:`task_for`; further entries are ignored."""
     plan = None if packed["plan"] is None else plan_from_json(packed["plan"])
     return task_for(queries_from_json(packed), plan, Arguments.unpacked(packed))
 
@@ -112,12 +98,8 @@ def chosen_evaluator(
 ) -> Evaluator:
     """The named evaluator, or the default one for a plan, or for a strategy without plans.
 
-    Raises
-    ------
-    EvaluationError
-        If the name is unknown.
-    PlanError
-        If there is neither a name nor a plan, and some evaluators of the strategy run plans.
+    An EvaluationError if the name is unknown; a PlanError if there is neither a name nor a plan,
+    and some evaluators of the strategy run plans.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
@@ -143,10 +125,8 @@ def evaluator_without_plan(strategy: str) -> Evaluator | None:
 def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """A value for each option of an evaluator: the given one, checked, or its default.
 
-    Raises
-    ------
-    EvaluationError
-        If an option is unknown (the nearest is suggested), or its check rejects the value.
+    An EvaluationError if an option is unknown, with the nearest one, or its check rejects the
+    value.
     """
     if given is None:
         given = {}
@@ -172,54 +152,48 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
 def refuse_undeclared(task: Task) -> None:
     """Check that the evaluator of a task declares all capabilities that it needs.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If it does not support a construct of the pattern, or its strategy.
-    EvaluationError
-        If it supports some plans of this kind, but not this one.
-    UnsupportedTaskError
-        If it does not support the kind of plan, the output, batches, latency, or times of nodes.
+    An UnsupportedPatternError for the constructs of the pattern and its strategy; an
+    EvaluationError if it supports some plans of this kind, but not this one; else an
+    UnsupportedTaskError.
     """
-    evaluator = task.evaluator
+    evaluator, pattern = task.evaluator, task.pattern
     if task.plan is None:
-        if not evaluator.without_plan:
-            advice = "; cep.plan(pattern, statistics) makes one"
-            if not task.whole:
-                advice += f", {_PLANS_ITSELF}"
-            refuse(evaluator, "run without a plan", lambda e: e.without_plan, advice)
-    elif not runs_some(evaluator, kind := task.plan.kind):
+        advice = "; cep.plan(pattern, statistics) makes one"
+        if not task.whole:
+            advice += f", {_PLANS_ITSELF}"
+        _need(evaluator, "run without a plan", lambda e: e.without_plan, advice)
+    else:
+        kind = task.plan.kind
         advice = "; leave out the plan" if evaluator.without_plan else ""
-        refuse(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
-    elif evaluator.check_plan is not None:
-        for part in task.plan.parts:
-            evaluator.check_plan(part)
-    for pattern in task.patterns:
-        for construct in constructs_of(pattern):
-            what, advice = construct, ""
-            if construct == "concept":
-                what = f"items of a concept ({', '.join(pattern.concepts)})"
-                if not evaluator.is_builtin:
-                    advice = (
-                        "; if it binds the events of all types below one, as stream.rows_of(type) gives "
-                        'them, declare "concept" among its constructs'
-                    )
-            _need(evaluator, what, lambda e, it=construct: it in e.constructs, advice)
-        strategy = pattern.strategy.name
-        _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
+        _need(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
+        if evaluator.check_plan is not None:
+            for part in task.plan.parts:
+                evaluator.check_plan(part)
+    error = UnsupportedPatternError
+    for construct in constructs_of(pattern):
+        what, advice = construct, ""
+        if construct == "concept":
+            what = f"items of a concept ({', '.join(pattern.concepts)})"
+            if not evaluator.is_builtin:
+                advice = (
+                    "; if it binds the events of all types below one, as stream.rows_of(type) gives "
+                    'them, declare "concept" among its constructs'
+                )
+        _need(evaluator, f"run {what}", lambda e, it=construct: it in e.constructs, advice, error)
+    strategy = pattern.strategy.name
+    _need(evaluator, f"run STRATEGY {strategy}", lambda e: strategy in e.strategies, error=error)
     output = "matches" if task.output == "arrow" else task.output
-    if task.pattern.output != "all" and not evaluator.selects_output and output != "compressed":
+    if pattern.output != "all" and not evaluator.selects_output and output != "compressed":
         # To select matches, the front end has to know them.
         output = "matches"
-    if output not in evaluator.outputs:
-        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
-    if not (task.whole or evaluator.batches):
+    _need(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
+    if not task.whole:
         advice = "; it takes whole streams, by cep.evaluate"
-        refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
-    if task.latency and not evaluator.latency:
-        refuse(evaluator, "measure latency", lambda e: e.latency)
-    if task.node_times and not evaluator.node_times:
-        refuse(evaluator, "measure times of nodes", lambda e: e.node_times)
+        _need(evaluator, "take a stream in batches", lambda e: e.batches, advice)
+    if task.latency:
+        _need(evaluator, "measure latency", lambda e: e.latency)
+    if task.node_times:
+        _need(evaluator, "measure times of nodes", lambda e: e.node_times)
 
 
 def runs_some(evaluator: Evaluator, kind: str) -> bool:
@@ -239,22 +213,23 @@ def refuse(
     advice: str = "",
     error: type[UnsupportedTaskError] | type[UnsupportedPatternError] = UnsupportedTaskError,
 ) -> NoReturn:
-    """Raise the error that an evaluator cannot do something, naming those that can.
-
-    Parameters
-    ----------
-    what : str
-        Follows "cannot".
-    """
+    """Raise the error that an evaluator cannot do something, naming those that can."""
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
     raise error(
         f"the evaluator {evaluator.name} cannot {what}; {able or 'no other one'} can{advice}"
     )
 
 
-def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool], advice: str = "") -> None:
+def _need(
+    evaluator: Evaluator,
+    what: str,
+    can: Callable[..., bool],
+    advice: str = "",
+    error: Any = UnsupportedTaskError,
+) -> None:
+    """As :func:`refuse`, if the evaluator cannot do it."""
     if not can(evaluator):
-        refuse(evaluator, f"run {construct}", can, advice, error=UnsupportedPatternError)
+        refuse(evaluator, what, can, advice, error)
 
 
 def constructs_of(pattern: Pattern) -> set[str]:

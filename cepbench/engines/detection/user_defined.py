@@ -41,19 +41,10 @@ class FunctionRun:
 
 
 def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
-    """Convert the result of a user-defined evaluator for a batch.
+    """Convert what a user-defined evaluator ``returned`` for a batch: a DataFrame, or a number.
 
-    Parameters
-    ----------
-    returned : DataFrame or int
-        0 stands for no matches.
-    positions : range
-        Positions of the events pushed so far.
-
-    Raises
-    ------
-    EvaluationError
-        If it is not a table of matches; the message has the invalid column or value.
+    0 stands for no matches; ``positions`` are those of the events pushed so far. An EvaluationError
+    if it is not a table of matches; the message has the invalid column or value.
     """
     branches = task.pattern.branches()
     if isinstance(returned, Integral) and (task.output == "count" or returned == 0):

@@ -146,16 +146,9 @@ class WorkloadDetector(Detector):
     def resume(self, old: WorkloadDetector, events: EventStream) -> None:
         """Go on where a detector of the same queries with another plan is.
 
-        What both plans compute from scratch, and the matches that both keep, are taken over; the rest is
-        rebuilt from events, without being reported [liu2011]_, section 6.
-
-        Parameters
-        ----------
-        old : WorkloadDetector
-            It cannot be used any more.
-        events : EventStream
-            Those that may be in a match yet to come, from :attr:`position` on to the last one that
-            was pushed to ``old``.
+        What both plans compute from scratch, and the matches that both keep, are taken over; the
+        rest is rebuilt from ``events``, without being reported [liu2011]_, section 6. Parameters
+        are those of :meth:`cepbench.Detector.resume`.
         """
         with self._state.changing("a change of the plan"):
             self._run.resume(old._run, events)

@@ -189,13 +189,7 @@ def _from_events(metrics: Metrics) -> ReuseWork:
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
-    """The queries that take part in reuse.
-
-    Raises
-    ------
-    EvaluationError
-        If one has min or max over a set.
-    """
+    """The queries that take part in reuse; an EvaluationError if one has min or max over a set."""
     found = {}
     for way in ways:
         for query in (*way.sources, way.query) if way.source is not None else ():
@@ -255,10 +249,7 @@ def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
 def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     """The argument as a plan of sources; plans of single queries are of queries from scratch.
 
-    Raises
-    ------
-    PlanError
-        If it is neither, or of another workload.
+    A PlanError if it is neither, or of another workload.
     """
     for query, pattern in workload.patterns.items():
         if pattern.aggregates:
@@ -300,9 +291,9 @@ def given_plan(queries: Pattern | Workload | str, given: Any) -> Any:
 def total_metrics(
     metrics: Iterable[Metrics],
     *,
-    events: int,
-    seconds: float,
-    matches: int,
+    events: int = 0,
+    seconds: float = 0.0,
+    matches: int = 0,
     peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""

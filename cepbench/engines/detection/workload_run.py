@@ -10,6 +10,7 @@ import numpy as np
 
 from cepbench.engines.detection.arrival import sharing as sharing_state
 from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.live import attributes_of
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.detection.workload_evaluate import chosen_for, queries_of, total_metrics
@@ -32,7 +33,6 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import PartialMatchLimitError, errors_naming
-from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.state import Stateful
@@ -46,27 +46,13 @@ Tables = dict[Sizes, np.ndarray]
 
 
 class _Moment(NamedTuple):
-    """What is known after a batch.
+    """What is known after a batch."""
 
-    Attributes
-    ----------
-    events : Events
-        Those kept.
-    first : int
-        The position of the first one.
-    new : int
-        The place among them of the first one of the batch.
-    before : int or None
-        The last timestamp before the batch.
-    now : int or None
-        The last timestamp; None at the end of the stream.
-    """
-
-    events: Events
-    first: int
-    new: int
-    before: int | None
-    now: int | None
+    events: Events  #: those kept
+    first: int  #: the position of the first one
+    new: int  #: the place among them of the first one of the batch
+    before: int | None  #: the last timestamp before the batch
+    now: int | None  #: the last timestamp; None at the end of the stream
 
     def due(self, window: int) -> Sought:
         """The matches whose window has passed since the batch before."""
@@ -79,17 +65,7 @@ class _Moment(NamedTuple):
 class WorkloadRun(Stateful):
     """A run of all queries of a plan; what it finds is by query.
 
-    Parameters
-    ----------
-    asked : Arguments
-        The output, its limit and the evaluator of each query.
-
-    Attributes
-    ----------
-    detectors : dict of str to Detector
-        Those of the queries that are computed from scratch.
-    clock : ArrivalClock or None
-        That stamps the events, of all queries alike, under ORDER BY arrival; None before them.
+    ``asked`` has the output, its limit and the evaluator of each query.
     """
 
     SAVED = (
@@ -103,6 +79,7 @@ class WorkloadRun(Stateful):
         self.position = asked.position
         #: The last timestamp; None before the first event.
         self._last: int | None = None
+        #: Stamps the events, of all queries alike, under ORDER BY arrival; None before them.
         self.clock: ArrivalClock | None = None
         self._begin(plan)
 
@@ -115,23 +92,19 @@ class WorkloadRun(Stateful):
     ) -> None:
         """Open all queries, at the present position.
 
-        Parameters
-        ----------
-        groups : mapping of str to int, optional
-            The state that each query from scratch shares, by default the same one.
-        reused : iterable of str
-            Queries that take part in reuse although they are the source of none any more.
+        ``groups`` number the state that each query from scratch shares, by default the same one;
+        ``reused`` take part in reuse although they are the source of none any more.
         """
         self.plan = plan
         #: The queries that are reported; a source may be computed although it was removed.
-        self._reported = list(plan.workload.patterns)
+        self.reported = list(plan.workload.patterns)
         self._ways = [plan.reuse(query) for query in (plan.order if order is None else order)]
+        #: Those of the queries that are computed from scratch.
         self.detectors: dict[str, Detector] = {}
         #: The number of the state that a detector shares with others.
         self._groups: dict[str, int] = {}
         #: Those of detectors that are no more.
         self._past = Metrics(partial_matches_created=0, comparisons=0)
-        #: Those that take part in reuse although they are the source of none any more.
         self._unused = tuple(reused)
         self._link()
         if groups is None:
@@ -219,12 +192,12 @@ class WorkloadRun(Stateful):
         self.position += len(batch)
         if len(batch):
             self._last = int(batch.timestamps[-1])
-        return {query: found[query] for query in self._reported}
+        return {query: found[query] for query in self.reported}
 
     def finish(self) -> dict[str, Found]:
         """Those that waited for the end of the stream."""
         found = self._found(None)
-        return {query: found[query] for query in self._reported}
+        return {query: found[query] for query in self.reported}
 
     def _found(self, batch: EventStream | None) -> dict[str, Found]:
         """The new matches of all queries that are computed; with None, at the end of the stream."""
@@ -274,11 +247,8 @@ class WorkloadRun(Stateful):
 
     def _reused(self, way: Reuse, matches: Mapping[str, Tables], moment: _Moment) -> Sized:
         """The matches of a query that are now known, from those of its sources, in kept events."""
-        edges, limit, events = (
-            self._edges[way.query],
-            self.asked.partial_match_limit,
-            moment.events,
-        )
+        edges, limit = self._edges[way.query], self.asked.partial_match_limit
+        events = moment.events
         tables = {source: matches[source] for source in way.sources}
         if way.method == "down" and way.sources[0] in self._kept:
             (source,) = way.sources
@@ -376,12 +346,11 @@ class WorkloadRun(Stateful):
         dropped = [its for query, its in old.detectors.items() if query not in moved]
         others = 1 + max(self._groups.values(), default=0)
         self._groups |= {query: others + old._groups[query] for query in moved}
-        past = [old._past, *(its.metrics() for its in dropped)]
-        self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
+        self._past = total_metrics([old._past, *(its.metrics() for its in dropped)])
         for its in (*dropped, *(self.detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self.detectors |= moved
-        self.position, self._last, self._reported = old.position, old._last, old._reported
+        self.position, self._last, self.reported = old.position, old._last, old.reported
 
     def _moved_from(self, old: WorkloadRun) -> dict[str, Detector]:
         """The detectors that another plan has too.
@@ -406,11 +375,11 @@ class WorkloadRun(Stateful):
         self.detectors |= opened
         self._groups[query] = group
         self._ways.append(plan.reuse(query))
-        self._reported.append(query)
+        self.reported.append(query)
 
     def remove(self, query: str, plan: WorkloadPlan, needed: Collection[str]) -> None:
         """Report a query no more, and drop what is not needed."""
-        self._reported = [each for each in self._reported if each != query]
+        self.reported = [each for each in self.reported if each != query]
         for each in [way.query for way in self._ways if way.query not in needed]:
             if each in self.detectors:
                 self.detectors[each].leave()
@@ -427,15 +396,9 @@ class WorkloadRun(Stateful):
             patterns = self.plan.computed.patterns
             self._recent.keep(attributes_of(patterns[q] for q in self._queries))
 
-    @property
-    def reported(self) -> list[str]:
-        """The queries that are reported."""
-        return self._reported
-
     def metrics(self) -> Metrics:
         """Summed over queries."""
-        found = [self._past, *(its.metrics() for its in self.detectors.values())]
-        return total_metrics(found, events=0, seconds=0.0, matches=0)
+        return total_metrics([self._past, *(its.metrics() for its in self.detectors.values())])
 
     @property
     def _clocked(self) -> tuple[Any, ...] | None:
@@ -449,7 +412,7 @@ class WorkloadRun(Stateful):
     def _shape(self) -> tuple[Any, ...]:
         """What the run was opened with, and is opened with again."""
         order = [way.query for way in self._ways]
-        return order, self._groups, [*self._queries], self._reported
+        return order, self._groups, [*self._queries], self.reported
 
     @_shape.setter
     def _shape(self, shape: tuple[Any, ...]) -> None:
@@ -457,7 +420,7 @@ class WorkloadRun(Stateful):
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
         self._begin(self.plan, order, its_groups, reused)
-        self._reported = reported
+        self.reported = reported
 
     @property
     def _from_scratch(self) -> list[Detector]:
@@ -479,11 +442,6 @@ def _joined(parts: Sequence[Tables]) -> Tables:
         for sizes, table in part.items():
             found.setdefault(sizes, []).append(table)
     return {sizes: np.concatenate(its, axis=1) for sizes, its in found.items()}
-
-
-def attributes_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:
-    """The attributes that queries read."""
-    return tuple(dict.fromkeys(name for pattern in patterns for name in pattern.attributes))
 
 
 def _task_of(detector: Detector) -> tuple[Any, ...]:

@@ -173,10 +173,10 @@ class PlanEngine(Engine):
     def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
         """The rows of the events that can be bound to each leaf."""
         of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
-        chosen = []
-        for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
-            chosen.append(self.fitting(batch, of_type[leaf.type], filters))
-        return chosen
+        return [
+            self.fitting(batch, of_type[leaf.type], filters)
+            for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True)
+        ]
 
     def fitting(
         self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]

@@ -157,13 +157,9 @@ class ProgramWriter:
         return rules, programs
 
     def instructions(self, clause: Clause, load: Callable[[Expression], Rule | None]) -> list[Rule]:
-        """The program of a clause; ``load`` gives None for an expression that is computed from its
-        parts.
+        """The program of a clause; an UnsupportedPatternError if it nests deeper than the stack.
 
-        Raises
-        ------
-        UnsupportedPatternError
-            If the clause nests deeper than the stack.
+        ``load`` gives None for an expression that is computed from its parts.
         """
         written: list[Rule] = []
         depth = deepest = 0

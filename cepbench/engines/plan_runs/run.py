@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -64,26 +64,22 @@ class PlanRun(Stateful):
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._groups = [numbers] if together else groups or [[number] for number in numbers]
-        self._engines = [
-            (
-                partial(GroupEngine, engine=engine)
-                if any(branches[n].groups for n in group)
-                else engine
-            )(
-                BranchTask(
-                    branches=[branches[number] for number in group],
-                    trees=[trees[number] for number in group],
-                    placements=[placements[number] for number in group],
-                    written=task.pattern.positive_names,
-                    reader=self._reader,
-                    reports=task.output != "count" or any(map(self._union.compares, group)),
-                    limit=task.partial_match_limit,
-                    timed=task.latency,
-                    watched=task.node_times,
-                )
+        self._engines = []
+        for group in self._groups:
+            of_group = BranchTask(
+                branches=[branches[number] for number in group],
+                trees=[trees[number] for number in group],
+                placements=[placements[number] for number in group],
+                written=task.pattern.positive_names,
+                reader=self._reader,
+                reports=task.output != "count" or any(map(self._union.compares, group)),
+                limit=task.partial_match_limit,
+                timed=task.latency,
+                watched=task.node_times,
             )
-            for group in self._groups
-        ]
+            has_groups = any(branch.groups for branch in of_group.branches)
+            opened = GroupEngine(of_group, engine) if has_groups else engine(of_group)
+            self._engines.append(opened)
         self._position = task.position
         self._first: int | None = None
         self._last: int | None = None

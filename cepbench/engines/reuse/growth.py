@@ -11,6 +11,7 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
+from cepbench.engines.reuse.kept import KeptMatches
 from cepbench.engines.reuse.kernels.columns import gathered
 from cepbench.engines.reuse.kernels.extend import Probe, extended, extensible, extensions, in_range
 from cepbench.engines.reuse.queries import Query
@@ -52,6 +53,10 @@ class Sought(NamedTuple):
         ends = matches.min(axis=0) if self.by_first else matches.max(axis=0)
         return np.asarray((self.begin <= ends) & (ends < self.end))
 
+    def among(self, matches: KeptMatches) -> KeptMatches:
+        """Those of some matches that are sought."""
+        return matches.taken(self.mask(matches.table)) if self.restricts else matches
+
 
 ALL = Sought()
 
@@ -63,14 +68,10 @@ PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
 class Growth:
     """Partial matches of a query that grow by one variable at a time.
 
-    They are kept as rows of the matches that they began as, and the events added to these.
-
-    Parameters
-    ----------
-    begun : int32 array, shape (variables, matches)
-        Positions, which satisfy all that the query asks of these variables, but for its negations.
-    sought : Sought
-        Restricts the variable that precedes, or follows, all others.
+    They are kept as rows of the matches that they began as, and the events added to these. Those
+    are ``begun``, positions, int32 (variables, matches), which satisfy all that the query asks of
+    these variables, but for its negations. ``sought`` restricts the variable that precedes, or
+    follows, all others.
     """
 
     def __init__(

@@ -15,10 +15,12 @@ from cepbench.engines.runs.matches import BranchMatches, Column
 class KeptMatches(ABC):
     """The matches of a query, over the variables ``names``."""
 
-    names: tuple[str, ...]
+    def __init__(self, names: Sequence[str], number: int) -> None:
+        self.names = tuple(names)
+        self._number = number
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return self._number
 
     @abstractmethod
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
@@ -28,6 +30,10 @@ class KeptMatches(ABC):
     def table(self) -> np.ndarray:
         """Positions, int32, shape (variables, matches), made when asked for."""
         return self._copied(np.int32)
+
+    def taken(self, which: np.ndarray) -> ListedMatches:
+        """The matches of a mask, or of some numbers."""
+        return ListedMatches(self.names, np.ascontiguousarray(self.table[:, which]))
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of some of the matches each, by default all together."""
@@ -50,14 +56,9 @@ class KeptMatches(ABC):
 class ExtendedMatches(KeptMatches):
     """Matches of a source, with events of more variables.
 
-    Parameters
-    ----------
-    own : mapping of str to int32 array, shape (matches,)
-        Positions of the events of the variables that the source does not have.
-    rows : int32 array, shape (matches,)
-        The number of the match of the source that each extends.
-    renamed : mapping of str to str
-        Variable → variable of the source.
+    Each extends the match of the source whose number is in ``rows``, int32 (matches,); ``own`` has
+    the positions of the new variables' events, int32 (matches,); ``renamed`` maps others to the
+    source's.
     """
 
     def __init__(
@@ -68,15 +69,12 @@ class ExtendedMatches(KeptMatches):
         rows: np.ndarray,
         renamed: Mapping[str, str],
     ) -> None:
-        self.names = tuple(names)
+        super().__init__(names, len(rows))
         self._own, self._source, self._rows = dict(own), source, rows
         self._places = np.array(
             [source.names.index(renamed[name]) if name in renamed else -1 for name in names],
             np.int64,
         )
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         found = np.empty((len(self.names), len(self)), dtype)
@@ -93,12 +91,9 @@ class ListedMatches(KeptMatches):
     """Matches that are no rows of others, as positions, int32, shape (variables, matches)."""
 
     def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
-        self.names = tuple(names)
+        super().__init__(names, table.shape[1])
         # A cached property is set by its name.
         self.table = table
-
-    def __len__(self) -> int:
-        return int(self.table.shape[1])
 
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         return self.table.astype(dtype)
@@ -108,11 +103,8 @@ class FoundMatches(KeptMatches):
     """Matches as an evaluator found them, without Kleene variables."""
 
     def __init__(self, found: BranchMatches) -> None:
-        self.names = found.names
+        super().__init__(found.names, len(found))
         self._found = found
-
-    def __len__(self) -> int:
-        return len(self._found)
 
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         table = np.empty((len(self.names), len(self)), dtype)
@@ -136,12 +128,9 @@ class ProjectedMatches(KeptMatches):
     """All matches of a source, without some of its variables; ``images`` are those of the others."""
 
     def __init__(self, names: Sequence[str], source: KeptMatches, images: Sequence[str]) -> None:
-        self.names = tuple(names)
+        super().__init__(names, len(source))
         self._source = source
         self._columns = [source.names.index(image) for image in images]
-
-    def __len__(self) -> int:
-        return len(self._source)
 
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         return np.ascontiguousarray(self._source.table[self._columns], dtype)
@@ -155,11 +144,8 @@ class UnitedMatches(KeptMatches):
     """Matches of one query, kept in several parts."""
 
     def __init__(self, parts: Sequence[KeptMatches]) -> None:
-        self.names = parts[0].names
+        super().__init__(parts[0].names, sum(map(len, parts)))
         self._parts = tuple(parts)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._parts))
 
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         return np.concatenate([part.table for part in self._parts], axis=1, dtype=dtype)

@@ -119,7 +119,5 @@ class Query(CompiledBranch):
         return found
 
 
-@lru_cache(maxsize=4096)
-def query_of(pattern: Pattern) -> Query:
-    """The cached query of a pattern."""
-    return Query(pattern)
+#: The cached query of a pattern.
+query_of = lru_cache(maxsize=4096)(Query)

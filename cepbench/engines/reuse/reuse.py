@@ -49,10 +49,8 @@ Requirement = tuple[frozenset[str], Test]
 class Edge:
     """A more general and a more specific query, and an embedding.
 
-    Parameters
-    ----------
-    embedding : tuple of int
-        The place, among the positive items of the specific query, of each item of the general one.
+    That is the place, among the positive items of the specific query, of each item of the general
+    one.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
@@ -113,10 +111,8 @@ class Edge:
             yield frozenset(self.images), in_window
 
 
-@lru_cache(maxsize=4096)
-def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge:
-    """The cached edge of cached queries."""
-    return Edge(general, specific, embedding)
+#: The cached edge of cached queries.
+edge_of = lru_cache(maxsize=4096)(Edge)
 
 
 def down(
@@ -192,12 +188,7 @@ def delta(
     All edges are to the same general query, whose items are joined in an order, by default those
     first that decide whether a source contains a match; ``limit`` is the most partial matches.
     """
-    found = _Delta(edges, events, limit, sought, order).matches()
-    if not sought.restricts:
-        return found
-    return ListedMatches(
-        found.names, np.ascontiguousarray(found.table[:, sought.mask(found.table)])
-    )
+    return sought.among(_Delta(edges, events, limit, sought, order).matches())
 
 
 def _apart(one: Edge, other: Edge) -> bool:

@@ -259,10 +259,8 @@ class SetEdge:
         return edge_of(general.query, specific.query, places)
 
 
-@lru_cache(maxsize=4096)
-def set_edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> SetEdge:
-    """The cached edge of cached queries."""
-    return SetEdge(general, specific, embedding)
+#: The cached edge of cached queries.
+set_edge_of = lru_cache(maxsize=4096)(SetEdge)
 
 
 class Way(NamedTuple):
@@ -298,10 +296,7 @@ class Way(NamedTuple):
 
         def extends(sizes: Sizes, matches: KeptMatches, missing: Sizes) -> bool:
             specific = edge.specific_sizes(sizes, missing)
-            if specific is None:
-                return False
-            its = edge.of(sizes, specific)
-            if its is None:
+            if specific is None or (its := edge.of(sizes, specific)) is None:
                 return False
             found = down(its, matches, events, limit, sought, self._order(specific))
             if len(found):
@@ -406,12 +401,7 @@ def united(parts: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
 
 def distinct(matches: Sized) -> dict[Sizes, KeptMatches]:
     """The first of all equal matches each."""
-    return {
-        sizes: ListedMatches(
-            its.names, np.ascontiguousarray(its.table[:, distinct_columns(its.table)])
-        )
-        for sizes, its in matches.items()
-    }
+    return {sizes: its.taken(distinct_columns(its.table)) for sizes, its in matches.items()}
 
 
 def allowed(query: Query, matches: Sized, events: Events, limit: int) -> dict[Sizes, KeptMatches]:
@@ -454,10 +444,7 @@ def _all_matches(
     first, *others = sorted(order or query.names, key=lambda name: name != sought.variable(query))
     growth = Growth.of_one(query, events, first, limit, sought)
     growth.grow(others, others)
-    table = growth.table(query.names)
-    if sought.restricts:
-        table = np.ascontiguousarray(table[:, sought.mask(table)])
-    return ListedMatches(query.names, table)
+    return sought.among(ListedMatches(query.names, growth.table(query.names)))
 
 
 def _most(query: Query, name: str, events: Events) -> int:

@@ -99,17 +99,25 @@ class CompressedMatches:
 
     def first_events(self) -> pd.DataFrame:
         """The number of matches by their first event: ``position``, ``matches``."""
-        found: Counter[int] = Counter()
-        for _, part in self.parts:
-            found.update(part.starts())
-        return _frame_of(found, "position", self._shown)
+        return self._numbers("position", RootedGraph.starts, self._shown)
 
     def lengths(self) -> pd.DataFrame:
         """The number of matches by their number of events: ``length``, ``matches``."""
+        return self._numbers("length", RootedGraph.lengths, lambda lengths: lengths)
+
+    def _numbers(
+        self,
+        name: str,
+        counted: Callable[[RootedGraph], Mapping[int, int]],
+        shown: Callable[[np.ndarray], np.ndarray],
+    ) -> pd.DataFrame:
+        """The numbers of matches by something that some match has, in ascending order."""
         found: Counter[int] = Counter()
         for _, part in self.parts:
-            found.update(part.lengths())
-        return _frame_of(found, "length", lambda lengths: lengths)
+            found.update(counted(part))
+        present = sorted(key for key, its in found.items() if its)
+        matches = _column([found[key] for key in present])
+        return pd.DataFrame({name: shown(np.array(present, np.int64)), "matches": matches})
 
     def enumerate(self) -> Iterator[dict[str, Any]]:
         """The matches one by one, with a delay linear in their length.
@@ -124,9 +132,8 @@ class CompressedMatches:
         for number, part in self.parts:
             branch = {"branch": number} if len(self._branches) > 1 else {}
             for chunk in self._chunks(number, part, _ENUMERATED):
-                shown = chunk if self._places is None else chunk.moved(self._places)
-                for row in shown.rows():
-                    yield dict(zip(shown.names, row, strict=True)) | branch
+                for row in chunk.moved(self._shown).rows():
+                    yield dict(zip(chunk.names, row, strict=True)) | branch
 
     def sample(self, n: int, seed: int = 0) -> pd.DataFrame:
         """``n`` matches drawn independently and uniformly, without a list of all.
@@ -161,18 +168,15 @@ class CompressedMatches:
                     ]
                 )
             before = behind
-        return self._frame(
-            [
-                matches_of_rows(branch.positive, its)
-                for branch, its in zip(self._branches, rows, strict=True)
-            ]
-        )
+        shown = [
+            matches_of_rows(branch.positive, its).moved(self._shown)
+            for branch, its in zip(self._branches, rows, strict=True)
+        ]
+        return branches_frame(self.pattern.positive_names, shown)
 
     def expand(self) -> pa.Table:
         """All matches, as ``output="arrow"`` gives them."""
-        parts = self.branch_matches()
-        places = self._places
-        shown = parts if places is None else [part.moved(places) for part in parts]
+        shown = [part.moved(self._shown) for part in self.branch_matches()]
         return arrow_table(self.pattern, shown)
 
     def returned(self, events: EventStream) -> pa.Table:
@@ -287,26 +291,6 @@ class CompressedMatches:
 
     def _shown(self, positions: np.ndarray) -> np.ndarray:
         return positions if self._places is None else self._places[positions]
-
-    def _frame(self, parts: Sequence[BranchMatches]) -> pd.DataFrame:
-        if self._places is not None:
-            parts = [part.moved(self._places) for part in parts]
-        if len(parts) == 1:
-            return parts[0].frame()
-        return branches_frame(self.pattern.positive_names, parts)
-
-
-def _frame_of(
-    found: Mapping[int, int], name: str, shown: Callable[[np.ndarray], np.ndarray]
-) -> pd.DataFrame:
-    """The numbers of matches by something that some match has, in ascending order."""
-    present = sorted(key for key, its in found.items() if its)
-    return pd.DataFrame(
-        {
-            name: shown(np.array(present, np.int64)),
-            "matches": _column([found[key] for key in present]),
-        }
-    )
 
 
 def _column(counts: Sequence[int]) -> np.ndarray:

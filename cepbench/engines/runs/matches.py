@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Self
@@ -181,14 +181,12 @@ class BranchMatches(Stateful):
         lasts = [c.last() if isinstance(c, SetColumn) else c for c in self.columns]
         return reduce(np.maximum, lasts) if len(self) else np.empty(0, np.int64)
 
-    def moved(self, places: np.ndarray) -> BranchMatches:
-        """The matches with ``places[position]`` for each position; sets keep the order of events."""
+    def moved(self, to: Callable[[np.ndarray], np.ndarray]) -> BranchMatches:
+        """The matches with other positions of the same events; sets keep the order of events."""
         chunks = [
             [
-                SetColumn(column.offsets, places[column.positions])
-                if isinstance(column, SetColumn)
-                else places[column]
-                for column in chunk
+                SetColumn(c.offsets, to(c.positions)) if isinstance(c, SetColumn) else to(c)
+                for c in chunk
             ]
             for chunk in self.chunks
         ]
@@ -288,9 +286,11 @@ def _joined(pieces: Sequence[Column]) -> Column:
 
 
 def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
-    """Matches of several branches as one table of these columns, with missing values for variables
-    that a match's branch lacks, and ``branch``, its number.
+    """Matches by branch as one table. Of several branches it has these columns, with missing values for
+    variables that a match's branch lacks, and ``branch``, its number.
     """
+    if len(parts) == 1:
+        return parts[0].frame()
     columns = {name: _with_missing(name, parts) for name in names}
     branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     return pd.DataFrame({**columns, "branch": branches}, columns=[*names, "branch"])

@@ -106,7 +106,7 @@ class Task(Arguments):
 
     evaluator: Evaluator
     options: Mapping[str, Any]  #: a value for each option that the evaluator declares
-    patterns: tuple[Pattern, ...]  #: a workload; one pattern so far, see :attr:`pattern`
+    pattern: Pattern
     #: Over the pattern's variables, with a part for each branch of an OR; None for an evaluator that
     #: runs without a plan.
     plan: AnyPlan | None
@@ -115,12 +115,6 @@ class Task(Arguments):
     #: run may then return them as values, or those of a whole stream as a graph.
     values: tuple[Returned, ...] = ()
     clock: ArrivalClock | None = None  #: under ORDER BY arrival that of the whole stream, if known
-
-    @property
-    def pattern(self) -> Pattern:
-        """The only pattern of the workload."""
-        (pattern,) = self.patterns
-        return pattern
 
     def packed(self) -> dict[str, Any]:
         """The task on a live stream, JSON-serializable; see :func:`cepbench.engines.detection.tasks.unpacked`."""

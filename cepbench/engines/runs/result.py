@@ -305,10 +305,9 @@ class Result:
         # In the order of the stream, which is not that of a file that had to be sorted.
         sorted_parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in sorted_parts])
-        shown = self._shown(sorted_parts)
-        if len(shown) == 1:
-            return shown[0].frame()
-        table = branches_frame(self.pattern.positive_names, shown)
+        table = branches_frame(self.pattern.positive_names, self._shown(sorted_parts))
+        if len(sorted_parts) == 1:
+            return table
         order = np.argsort(last, kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
@@ -361,7 +360,7 @@ class Result:
     def _shown(self, found: Sequence[BranchMatches]) -> Sequence[BranchMatches]:
         """Matches with the positions to show."""
         places = self.places
-        return found if places is None else [part.moved(places) for part in found]
+        return found if places is None else [part.moved(places.__getitem__) for part in found]
 
     @cached_property
     def _listed(self) -> tuple[BranchMatches, ...]:

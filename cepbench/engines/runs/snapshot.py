@@ -39,17 +39,10 @@ def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
 
 
 def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and arrays of a snapshot, each read once, after verification of the digest.
+    """The header and arrays of a snapshot of a detector or an aggregator, each read once.
 
-    Parameters
-    ----------
-    of : {"detector", "aggregator"}
-        What it is due to be of, for messages.
-
-    Raises
-    ------
-    SnapshotError
-        If it is not a snapshot, cannot be read, is damaged, or has another version.
+    A SnapshotError if it is not a snapshot, cannot be read, is not what its digest was taken of, or
+    has another version.
     """
     face = of.capitalize()
     taken = f"what {face}.snapshot() returned or numpy.load gave, or the path of a file to {face}.load(path)"

@@ -51,7 +51,7 @@ class AutomatonRun(PlanRun):
         self._of_automata: list[AutomatonEngine] = []
         automata = automata_of(task) if automata is None else automata
         if not prunes(task.pattern):
-            task = replace(task, patterns=(replace(task.pattern, output="all"),))
+            task = replace(task, pattern=replace(task.pattern, output="all"))
         super().__init__(task, automata, partial(self._engine, partial(engine, **options)))
 
     def _engine(
