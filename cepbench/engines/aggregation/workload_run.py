@@ -46,10 +46,11 @@ class QueryRuns(Stateful):
         for query, task in shared.items():
             attributes = frozenset(task.pattern.without_aggregate().equivalences)
             partitions.setdefault(attributes, []).append(query)
-        self._shared = [
-            by_arrival(partial(SharedRun, plan, names), *(shared[query] for query in names))
-            for names in partitions.values()
-        ]
+        self._shared: list[Any] = []
+        for names in partitions.values():
+            assert plan is not None
+            opener = partial(SharedRun, plan, names)
+            self._shared.append(by_arrival(opener, *(shared[query] for query in names)))
         if shared:
             warm_up()
 
