@@ -17,11 +17,11 @@ from cepbench.engines.aggregation.semirings import Total, has_floats
 from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
-from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import StreamError
 from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
@@ -141,7 +141,7 @@ class CountingRun(Stateful):
             read, weights = self._typed.divided(batch, read, weights)
         rows, parts = self.parts_of(batch, read.rows)
         items = self._sequence.layout.items
-        are_sampled = (read.flags[rows] & self._sequence.last_flags) != 0
+        are_sampled = (read.flags[rows] & (items.begins[-1] | items.takes[-1])) != 0
         events = _Events(rows, parts, read.times, read.flags, read.values, weights)
         now = np.searchsorted(rows, np.searchsorted(read.times, until))
         later = events.chosen(slice(now, None), tables.COUNTED)

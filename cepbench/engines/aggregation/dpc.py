@@ -18,9 +18,9 @@ from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregationMethod, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
-from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.sase.automaton_engine import events_of
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import UnsupportedTaskError
 from cepbench.streams.event_stream import EventStream
 

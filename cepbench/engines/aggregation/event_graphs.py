@@ -11,14 +11,15 @@ import numpy as np
 from cepbench.engines.aggregation.kernels.event_graph import tables
 from cepbench.engines.aggregation.kernels.event_graph.advance import count_paths
 from cepbench.engines.aggregation.semirings import Total
-from cepbench.engines.aggregation.windows import integers, working_sums
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.kernels import tables as automata
+from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import numbers
 from cepbench.engines.sequence_counts.kernels.tables import Events
+from cepbench.engines.sequence_counts.windows import working_sums
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.instructions import LOAD_LEFT, STACK
 from cepbench.patterns.model import Pattern
@@ -48,11 +49,6 @@ class CountedGraph:
     layout: CountLayout  #: without the conditions between events
     graph: tables.Graph  #: of the total COUNT
     scope: str
-
-    @property
-    def last_flags(self) -> int:
-        """Flags of the events that may complete a match."""
-        return int(self.graph.begins[-1] | self.graph.takes[-1])
 
     def window(self, total: Total, *, is_float: bool) -> GraphWindow:
         """The state of a total."""

@@ -8,15 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from cepbench.engines.aggregation.kernels.match_folds.folding import fold, number_slots
-from cepbench.engines.aggregation.semirings import (
-    LARGEST,
-    Total,
-    in_floats,
-    largest_sum,
-    narrowed,
-)
+from cepbench.engines.aggregation.semirings import LARGEST, Total, in_floats, largest_sum
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.runs.matches import SetColumn
+from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.state import Stateful
 
 _NEVER = np.iinfo(np.int64).max

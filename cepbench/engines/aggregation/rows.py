@@ -9,9 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import Key, Row
-
-#: The integers of 64 bits.
-INT64 = range(-(2**63), 2**63)
+from cepbench.engines.sequence_counts.integers import INT64
 
 #: float64 with NaN where missing; int64, masked where missing; or, if one is beyond 64 bits, an object
 #: array of Python ints and None.

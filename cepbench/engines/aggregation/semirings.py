@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.aggregation.rows import INT64, Column, column_of, masked
+from cepbench.engines.aggregation.rows import Column, column_of, masked
 from cepbench.engines.sequence_counts.kernels import numbers
 from cepbench.errors import StreamError
 from cepbench.patterns.model import MatchAggregate
@@ -176,13 +176,6 @@ def _quotient(total: Any, count: int) -> float | None:
         return total / count if count else None
     except OverflowError:  # of floats, by more than 10^308 values
         return None
-
-
-def narrowed(integers: np.ndarray) -> np.ndarray:
-    """Python ints as integers of 64 bits, if all have no more; other arrays as they are."""
-    if integers.dtype == object and all(its in INT64 for its in integers):
-        return integers.astype(np.int64)
-    return integers
 
 
 def largest_sum(values: np.ndarray, number: int) -> float:

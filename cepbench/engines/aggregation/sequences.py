@@ -11,13 +11,13 @@ import numpy as np
 from cepbench.engines.aggregation.event_graphs import graph_layout
 from cepbench.engines.aggregation.protocol import AggregationTask
 from cepbench.engines.aggregation.semirings import Total
-from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.tasks import constructs_of
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import EventType, Kind, Pattern
 from cepbench.streams.numeric import NumericReader
@@ -30,12 +30,6 @@ class CountedSequence:
     pattern: Pattern  #: of the matches, without AGG
     layout: CountLayout
     scope: str
-
-    @property
-    def last_flags(self) -> int:
-        """Flags of the events that may complete a match."""
-        items = self.layout.items
-        return int(items.begins[-1] | items.takes[-1])
 
     def items(self) -> tuple[tables.Items, int, int]:
         """The items, the number of columns, and that of all matches in the window or -1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import compress, pairwise
 from typing import NamedTuple
@@ -14,13 +14,14 @@ from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.kernels.shared_counts import tables
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.engines.aggregation.semirings import Total, narrowed
+from cepbench.engines.aggregation.semirings import Total
 from cepbench.engines.aggregation.sequences import CountedSequence
 from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -92,22 +93,23 @@ class SharedRun(Stateful):
         "_peak_rows", "_peak_counters", "_peak_bytes",
     )  # fmt: skip
 
-    def __init__(
-        self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
-    ) -> None:
-        self._queries = queries
-        self._shares_prefixes = shares_prefixes
-        self._scope = scope
-        self._first = next(iter(queries.values()))
+    def __init__(self, plan: WorkloadPlan, names: Sequence[str], *tasks: AggregationTask) -> None:
+        self._shares_prefixes = plan.shares_prefixes
+        self._scope = tasks[0].scope
+        self._queries = {
+            name: SharedQuery(task, plan.segments(name))
+            for name, task in zip(names, tasks, strict=True)
+        }
+        self._first = self._queries[names[0]]
         self._attributes = self._first.query.sequence.pattern.equivalences
-        self._window = max(query.query.window for query in queries.values())
+        self._window = max(query.query.window for query in self._queries.values())
         self.reader = NumericReader()
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
         self._demands: list[list[tuple[int, int]]] = []
         self._totals: dict[tuple[str, str], tuple[SharedQuery, Total]] = {}
         #: By query: times and partitions of first events whose expiry has not been seen.
-        self._starts = [np.zeros((2, 0), np.int64) for _ in queries]
+        self._starts = [np.zeros((2, 0), np.int64) for _ in names]
         #: By program: the events at the last timestamp, and the counters of each partition.
         self._held: list[_Events] = []
         self._counters: list[list[SharedCounters]] = []
@@ -415,8 +417,7 @@ def warm_up() -> None:
     """Compile the kernels of integers and floats, or load them from the disk cache."""
     pattern = parse("PATTERN SEQ(A a, B b) AGG SUM(a.x) WITHIN 9 units")
     plan = WorkloadPlan(Workload({"Q": pattern}), {"Q": (1,)})
-    query = SharedQuery(AggregationTask(pattern, "trigger", "window"), plan.segments("Q"))
-    run = SharedRun({"Q": query}, shares_prefixes=False, scope="window")
+    run = SharedRun(plan, ["Q"], AggregationTask(pattern, "trigger", "window"))
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
     run.push(EventStream.from_pandas(events, type="type", time="time"))
     run.value(2)

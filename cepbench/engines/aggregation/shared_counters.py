@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -110,11 +110,10 @@ class SharedCounters(Stateful):
     def resumed(self) -> None:
         """Kernels are interpreted for integers of any size; what is not saved is working space."""
         state = self._state
-        if state.cells.dtype == object:
-            self._dtype = object
         room, log_room = state.times.shape[1], state.logs.shape[1]
         self._state = state._replace(room=room, log_room=log_room, **self._working_space(room))
-        self._set_limit()
+        if state.cells.dtype == object:
+            self._widen()
 
     # -- room -----------------------------------------------------------------------------------
 
@@ -182,11 +181,7 @@ class SharedCounters(Stateful):
             out=state.out.astype(object),
             **self._working_space(state.room),
         )
-        self._set_limit()
-
-    def _set_limit(self) -> None:
-        if self._dtype is object:
-            self._program = self._program._replace(limit=np.inf)
+        self._program = self._program._replace(limit=np.inf)
 
     def _kernel(self, name: str) -> Callable[..., Any]:
         if self._dtype is object:
@@ -202,15 +197,10 @@ def _interpreted() -> dict[str, Callable[..., Any]]:
     for module in (lanes, walk):
         # What a module imports from the one before is interpreted, too.
         names = dict(vars(module)) | functions
-        for name, function in _functions_of(module):
-            functions[name] = names[name] = FunctionType(
-                function.__code__, names, name, function.__defaults__
-            )
+        for name, its in vars(module).items():
+            function = getattr(its, "py_func", its)
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                functions[name] = names[name] = FunctionType(
+                    function.__code__, names, name, function.__defaults__
+                )
     return functions
-
-
-def _functions_of(module: Any) -> Iterator[tuple[str, Any]]:
-    for name, its in vars(module).items():
-        function = getattr(its, "py_func", its)
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            yield name, function

@@ -15,11 +15,11 @@ from cepbench.engines.aggregation.semirings import (
     Total,
     in_floats,
     largest_sum,
-    narrowed,
     totals_of,
     value_of,
 )
 from cepbench.engines.aggregation.triggers import Triggers
+from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.engines.sequence_counts.kernels.merging import merge
 from cepbench.patterns.model import EventType
 from cepbench.state import Stateful

@@ -46,10 +46,11 @@ class QueryRuns(Stateful):
         for query, task in shared.items():
             attributes = frozenset(task.pattern.without_aggregate().equivalences)
             partitions.setdefault(attributes, []).append(query)
-        self._shared = [
-            by_arrival(partial(_shared_run, plan, names), *(shared[query] for query in names))
-            for names in partitions.values()
-        ]
+        self._shared: list[Any] = []
+        for names in partitions.values():
+            assert plan is not None
+            opener = partial(SharedRun, plan, names)
+            self._shared.append(by_arrival(opener, *(shared[query] for query in names)))
         if shared:
             warm_up()
 
@@ -79,15 +80,6 @@ class QueryRuns(Stateful):
 
     def _runs(self) -> list[Any]:
         return [*self._alone.values(), *self._shared]
-
-
-def _shared_run(plan: Any, names: Sequence[str], *tasks: AggregationTask) -> SharedRun:
-    """The run of queries with counters in common."""
-    queries = {
-        name: SharedQuery(task, plan.segments(name))
-        for name, task in zip(names, tasks, strict=True)
-    }
-    return SharedRun(queries, shares_prefixes=plan.shares_prefixes, scope=tasks[0].scope)
 
 
 def counted_queries(tasks: Mapping[str, AggregationTask], plan: WorkloadPlan) -> dict[str, bool]:

@@ -24,10 +24,9 @@ from cepbench.engines.sase.kernels.profile import empty_profile
 from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
 from cepbench.engines.sase.partitions import Partitions
 from cepbench.engines.sequence_counts.kernels import numbers, tables
-from cepbench.engines.sequence_counts.kernels.advance import count_matches, drop_expired
+from cepbench.engines.sequence_counts.kernels.advance import drop_expired
+from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.patterns.model import Pattern
-
-_BEFORE_ALL = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -140,33 +139,18 @@ class CountingEngine(AutomatonEngine):
 
     SAVED = (
         "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
-        "_state.found", "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held",
+        "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held",
     )  # fmt: skip
 
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
         layout = layout or count_layout(task)
         assert layout is not None
         super().__init__(task, by_start=True, layout=layout.of_events)
-        self._sequence = tables.sequence_of(layout.items)
+        self._items = layout.items
         self.tallies = np.zeros(automata.TALLIES, np.int64)
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
-        columns = layout.width
-        cells = np.zeros((columns, 0), np.int64)
-        self._state = tables.State(
-            times=np.zeros(0, np.int64),
-            marks=np.zeros(0, np.int64),
-            values=np.zeros((len(self._sequence.kept), 0)),
-            cells=cells,
-            back=cells,
-            suffix=np.zeros((columns, columns), np.int64),
-            spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
-            fits=np.zeros(0, np.int64),
-            found=np.zeros((2, 1, numbers.found_digits(cells, are_weighted=False)), np.int64),
-            progress=np.zeros(tables.PROGRESS, np.int64),
-            weights=np.zeros(0, np.int64),
-            out=np.zeros((0, 0), np.int64),
-        )
+        self._window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
         #: The events of the last timestamp, which may go on.
         self._held = automata.Events(
             rows=np.zeros(0, np.int64),
@@ -175,6 +159,14 @@ class CountingEngine(AutomatonEngine):
             values=np.zeros((len(self.layout.columns), 0)),
             first=0,
         )
+
+    @property
+    def _state(self) -> tables.State:
+        return self._window.state
+
+    @_state.setter
+    def _state(self, state: tables.State) -> None:
+        self._window.state = state
 
     def _found(self) -> Found:
         number = numbers.number_of(self._state.found[0, 0])
@@ -201,93 +193,44 @@ class CountingEngine(AutomatonEngine):
 
     def _count(self, events: automata.Events, until: int) -> None:
         """Process some events, all of them if they are before ``until``."""
-        plan, rows = self._sequence, events.rows
+        rows, window = events.rows, self._window
         its, held, number = self._partitions.of(events)
         held_again = its[_number_before(events, until) :]
         spans = np.array([0, len(rows)])
         if number > 1:
             order = np.argsort(its, kind="stable")
             rows, spans = rows[order], np.searchsorted(its[order], np.arange(number + 1))
-        self._make_room(held, np.diff(spans))
-        oldest = self._state.spans[:, tables.LOW].copy()
-        batch = tables.Events(
-            rows=rows,
-            times=read_only(events.times),
-            flags=events.flags,
-            values=events.values,
-            spans=spans,
-            until=until,
-            weights=np.zeros(0, np.int64),
-            samples=np.zeros(0, np.int64),
+        if number > len(held):
+            window.add(number - len(held))
+        if number > 1:
+            new = np.setdiff1d(np.arange(number), held)
+            window.keep(np.argsort(np.append(held, new)))
+        if self._items.by_start:
+            window.make_room(np.diff(spans))
+            oldest = self._state.spans[:, tables.LOW].copy()
+        times, none = read_only(events.times), np.zeros(0, np.int64)
+        window.push(
+            tables.Events(rows, times, events.flags, events.values, spans, until, none, none), 0
         )
-        progress = self._state.progress
-        progress[:] = 0
-        progress[tables.ITEM] = len(plan.begins) - 1
-        ended = False
-        while not ended:
-            ended = count_matches(plan, self._state, batch)
-            if progress[tables.IS_LARGE]:
-                self.widen()
-        self.tallies[automata.STARTED] += progress[tables.STARTED]
-        if plan.by_start:
+        self.tallies[automata.STARTED] += self._state.progress[tables.STARTED]
+        if self._items.by_start:
             self._count_active(oldest)
-        self._drop(until - plan.window, held_again)
-
-    def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
-        """Let each partition have room for more rows; ``held`` are the numbers of those that there
-        are.
-        """
-        state, old = self._state, self._state.spans
-        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
-        capacity = more.copy()
-        if len(held) == len(more) == 1:
-            if old[0, tables.HIGH] + more[0] <= len(state.times):
-                return
-            # So that the time of copying is proportional to that for the events.
-            capacity += np.maximum(more, sizes)
-        capacity[held] += sizes
-        total, columns = int(capacity.sum()), len(state.cells)
-        low = np.cumsum(capacity) - capacity
-        spans = np.repeat(low[:, None], tables.SPAN_COLUMNS, axis=1)
-        spans[held, tables.HIGH] += sizes
-        spans[held, tables.MIDDLE] += old[:, tables.MIDDLE] - old[:, tables.LOW]
-        spans[:, tables.PREVENTED] = _BEFORE_ALL
-        spans[held, tables.PREVENTED] = old[:, tables.PREVENTED]
-        rows, new = _rows_of(old), _rows_of(spans[held])
-        back, digits = state.back, state.cells.shape[2:]
-        if not self._sequence.by_start:
-            back = np.zeros((columns, len(low), columns, *digits), np.int64)
-            back.reshape(columns, len(low), columns, -1)[..., 0] = np.eye(columns)[:, None]
-            back[:, held] = state.back.reshape(columns, len(held), columns, *digits)
-            back = back.reshape(columns, -1, *digits)
-        times, marks = np.zeros((2, total), np.int64)
-        values = np.zeros((len(state.values), total))
-        cells = np.zeros((columns, total, *digits), np.int64)
-        times[new], marks[new] = state.times[rows], state.marks[rows]
-        values[:, new], cells[:, new] = state.values[:, rows], state.cells[:, rows]
-        fits = np.zeros(total, np.int64)
-        self._state = state._replace(
-            times=times, marks=marks, values=values, cells=cells, back=back, spans=spans, fits=fits
-        )
+        self._drop(until - self._items.window, held_again)
 
     def _drop(self, earliest: int, held: np.ndarray) -> None:
         """Drop the rows that have left the window, and the partitions without any, unless their
         events will be given again.
         """
         drop_expired(self._state, earliest)
-        spans, number = self._state.spans, len(self._state.spans)
+        spans = self._state.spans
         is_kept = spans[:, tables.HIGH] > spans[:, tables.LOW]
         is_kept |= spans[:, tables.PREVENTED] >= earliest
         is_kept[held] = True
         is_kept |= len(self.layout.plan.keys) == 0
         kept = np.flatnonzero(is_kept)
         kept = kept[self._partitions.keep(kept)]
-        if len(kept) < number:
-            back, columns = self._state.back, len(self._state.cells)
-            if not self._sequence.by_start:
-                back = back.reshape(columns, number, columns, *back.shape[2:])[:, kept]
-                back = back.reshape(columns, -1, *back.shape[3:])
-            self._state = self._state._replace(back=back, spans=spans[kept])
+        if len(kept) < len(is_kept):
+            self._window.keep(kept)
 
     def _count_active(self, oldest: np.ndarray) -> None:
         """Tally the greatest number of starts in a window, from the oldest row of each partition."""
@@ -297,33 +240,23 @@ class CountingEngine(AutomatonEngine):
         if len(spans) > 1:
             times.sort()
         active = np.arange(1, len(times) + 1)
-        active -= np.searchsorted(times, times - self._sequence.window)
+        active -= np.searchsorted(times, times - self._items.window)
         peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
         self.tallies[automata.PEAK_RUNS] = peak
 
     def widen(self) -> None:
         """Give numbers more digits."""
-        state = self._state
-        cells, back = numbers.widened(state.cells), numbers.widened(state.back)
-        found = numbers.with_digits(state.found, numbers.found_digits(cells, are_weighted=False))
-        state.progress[tables.IS_LARGE] = 0
-        self._state = self._with_suffix(state._replace(cells=cells, back=back, found=found))
-
-    def _with_suffix(self, state: tables.State) -> tables.State:
-        """The state with working space for as many digits as numbers have."""
-        columns, _, *digits = state.cells.shape
-        return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
+        self._window.widen()
 
     def _live(self) -> int:
         spans = self._state.spans
         sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
-        return int(sizes.sum()) if self._sequence.by_start else 0
+        return int(sizes.sum()) if self._items.by_start else 0
 
     def resumed(self) -> None:
         """What is not saved is working space."""
         self._held = self._held._replace(rows=np.arange(len(self._held.times)))
-        fits = np.zeros(len(self._state.times), np.int64)
-        self._state = self._with_suffix(self._state._replace(fits=fits))
+        self._window.resumed()
 
 
 def _joined(one: automata.Events, two: automata.Events) -> automata.Events:

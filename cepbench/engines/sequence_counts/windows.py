@@ -1,10 +1,12 @@
-"""The state of a total over the events of one partition: counts of histories in a window."""
+"""The state of a total over the events of all partitions: counts of histories in a window."""
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
-from cepbench.engines.aggregation.semirings import narrowed
+from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import count_matches
 from cepbench.engines.sequence_counts.kernels.plain import count_plain
@@ -12,8 +14,6 @@ from cepbench.state import Stateful
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
-
-_TWO_DIGITS = 2 * numbers.DIGIT_BITS
 
 #: Rows that a partition at least has room for.
 _SPARE = 8
@@ -25,14 +25,14 @@ _KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
 class CountingWindow(Stateful):
     """Histories of a sequence in the window, by partition; ``dtype`` is that of their numbers."""
 
-    SAVED = ("_ends", *(f"_state.{name}" for name in _KEPT))
+    SAVED = tuple(f"state.{name}" for name in _KEPT)
 
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
         self._is_exact = dtype is np.int64 and not sequence.is_maximum
         self._is_plain = self._is_exact and _is_plain(sequence, columns)
         cells: np.ndarray = np.zeros((columns, 0), dtype)
-        self._state = self._with_working_space(
+        self.state = self._with_working_space(
             tables.State(
                 times=np.zeros(0, np.int64),
                 marks=np.zeros(0, np.int64),
@@ -53,7 +53,7 @@ class CountingWindow(Stateful):
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
-        state, columns = self._state, len(self._state.cells)
+        state, columns = self.state, len(self.state.cells)
         back: np.ndarray = np.full((columns, columns), self._plan.zero, state.cells.dtype)
         np.fill_diagonal(back, self._plan.one)
         if state.cells.ndim == 3:
@@ -61,7 +61,7 @@ class CountingWindow(Stateful):
         spans = np.zeros((number, tables.SPAN_COLUMNS), np.int64)
         spans[:, tables.PREVENTED] = _BEFORE_ALL
         self._ends = np.append(self._ends, np.zeros(number, np.int64))
-        self._state = state._replace(
+        self.state = state._replace(
             back=np.concatenate([state.back, *[back] * number], axis=1),
             spans=np.concatenate((state.spans, spans)),
         )
@@ -70,8 +70,8 @@ class CountingWindow(Stateful):
         """Add the history without events to a new partition, as one that never expires."""
         more = np.zeros(len(self._ends), np.int64)
         more[partition] = 1
-        self._make_room(more)
-        state = self._state
+        self.make_room(more)
+        state = self.state
         row = state.spans[partition, tables.HIGH]
         state.times[row] = _NEVER
         state.cells[:, row] = self._plan.zero
@@ -83,7 +83,7 @@ class CountingWindow(Stateful):
 
     def peaks(self) -> np.ndarray:
         """The maximum number of rows, and of counters, since this was asked last, each summed over partitions."""
-        columns, spans = len(self._state.cells), self._state.spans
+        columns, spans = len(self.state.cells), self.state.spans
         rows = int(spans[:, tables.PEAK].sum())
         end = spans[:, tables.HIGH if self._plan.by_start else tables.MIDDLE]
         spans[:, tables.PEAK] = np.maximum(0, end - spans[:, tables.LOW])
@@ -94,72 +94,70 @@ class CountingWindow(Stateful):
 
     def are_active(self, earliest: int) -> np.ndarray:
         """Whether each partition has events from some time on."""
-        spans = self._state.spans
+        spans = self.state.spans
         found = spans[:, tables.PREVENTED] >= earliest
         some = np.flatnonzero(spans[:, tables.HIGH] > spans[:, tables.LOW])
-        found[some] |= self._state.times[spans[some, tables.HIGH] - 1] >= earliest
+        found[some] |= self.state.times[spans[some, tables.HIGH] - 1] >= earliest
         return found
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
-        state, (columns, _, *digits) = self._state, self._state.back.shape
+        state, (columns, _, *digits) = self.state, self.state.back.shape
         back = state.back.reshape(columns, -1, columns, *digits)[:, partitions]
         self._ends = self._ends[partitions]
-        self._state = state._replace(
+        self.state = state._replace(
             back=back.reshape(columns, -1, *digits), spans=state.spans[partitions]
         )
 
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return self.state_bytes()
+        return self.state_bytes() + self._ends.nbytes
 
     def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals (int64, float64 or Python ints) after those of them that
         are in ``events.samples``, of which there are so many, and the number of updates.
         """
-        self._make_room(np.diff(events.spans))
-        progress = self._state.progress
+        self.make_room(np.diff(events.spans))
+        progress = self.state.progress
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
-        self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
+        out: np.ndarray = np.zeros((samples, self.state.out.shape[1]), self.state.out.dtype)
+        self.state = self.state._replace(out=out)
         ended, kernel = False, count_matches
-        if self._is_plain and len(events.spans) == 2 and self._state.cells.ndim == 2:
+        if self._is_plain and len(events.spans) == 2 and self.state.cells.ndim == 2:
             kernel = count_plain
         while not ended:
-            ended, kernel = kernel(self._plan, self._state, events), count_matches
+            ended, kernel = kernel(self._plan, self.state, events), count_matches
             if progress[tables.IS_LARGE]:
                 self.widen()
-        out = self._state.out
-        self._set_out(out[:0])
-        return integers(out) if self._is_exact else out[:, 0], int(progress[tables.UPDATES])
+        out = self.state.out
+        return integers(out) if self._is_exact and samples else out[:, 0], int(
+            progress[tables.UPDATES]
+        )
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
-        other = CountingWindow.__new__(CountingWindow)
-        other._plan, other._is_exact, other._ends = self._plan, self._is_exact, self._ends
-        other._is_plain = self._is_plain
-        other._state = self._state._replace(
-            **{name: getattr(self._state, name).copy() for name in _KEPT}
+        other = copy(self)
+        other.state = self.state._replace(
+            **{name: getattr(self.state, name).copy() for name in _KEPT}
         )
         return other
 
     def widen(self) -> None:
         """Give numbers more digits."""
-        state = self._state
+        state = self.state
         state.progress[tables.IS_LARGE] = 0
-        out, found = state.out, state.found
-        state = state._replace(cells=numbers.widened(state.cells), back=numbers.widened(state.back))
-        self._state = self._with_working_space(state)
-        self._set_out(numbers.with_digits(out, self._digits))
-        self._state.found[:] = numbers.with_digits(found, self._digits)
+        cells, back = numbers.widened(state.cells), numbers.widened(state.back)
+        wide = self._with_working_space(state._replace(cells=cells, back=back))
+        digits = wide.out.shape[1]
+        wide.found[:] = numbers.with_digits(state.found, digits)
+        self.state = wide._replace(out=numbers.with_digits(state.out, digits))
 
     def resumed(self) -> None:
-        """What is not saved is working space."""
-        self._state = self._with_working_space(self._state)
-
-    def _set_out(self, out: np.ndarray) -> None:
-        self._state = self._state._replace(out=out)
+        """What is not saved is working space, and room for more rows."""
+        self.state = self._with_working_space(self.state)
+        self._ends = self.state.spans[:, tables.HIGH].copy()
 
     def _with_working_space(self, state: tables.State) -> tables.State:
         columns, _, *digits = state.cells.shape
@@ -174,13 +172,9 @@ class CountingWindow(Stateful):
             ),
         )
 
-    @property
-    def _digits(self) -> int:
-        return self._state.out.shape[1]
-
-    def _make_room(self, more: np.ndarray) -> None:
+    def make_room(self, more: np.ndarray) -> None:
         """Let each partition have room for so many more rows; if one has not, all are moved."""
-        state, old = self._state, self._state.spans
+        state, old = self.state, self.state.spans
         if (old[:, tables.HIGH] + more <= self._ends).all():
             return
         sizes = old[:, tables.HIGH] - old[:, tables.LOW]
@@ -204,7 +198,7 @@ class CountingWindow(Stateful):
             np.moveaxis(room, axis, 0)[new] = np.moveaxis(array, axis, 0)[rows]
             return room
 
-        self._state = state._replace(
+        self.state = state._replace(
             times=moved(state.times, 0),
             marks=moved(state.marks, 0),
             values=moved(state.values, 1),
@@ -242,20 +236,3 @@ def working_sums(
     if not is_exact:
         found[:] = zero
     return {"found": found, "out": np.zeros((0, digits), cells.dtype)}
-
-
-def integers(digits: np.ndarray) -> np.ndarray:
-    """Rows of digits as integers: int64, or Python ints."""
-    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS)
-    if not digits[:, 2:].any():
-        return low
-    low += digits[:, 2] << _TWO_DIGITS
-    sign = low >> 63
-    rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
-    are_small = digits[:, -1] == sign
-    are_small &= (digits[:, 3:-1] == rest[:, None]).all(axis=1)
-    are_small &= digits[:, 2] >> 1 == rest >> 1
-    if are_small.all():
-        return low
-    listed = [numbers.number_of(row) for row in digits]
-    return narrowed(np.array([*listed, None], object)[:-1])
