@@ -22,8 +22,9 @@ class Study:
     notebooks: Sequence[str]
     #: The plan generators that its claims are about; empty: every row counts.
     generators: Sequence[str] = ()
-    #: The paper's engine, as results name it in ``engine`` or ``regime``: where several ran, it decides.
-    engine: str = ""
+    #: The paper's engine, as results name it in ``engine`` or ``regime``: where several ran, it decides. The
+    #: first of these that was measured.
+    engines: Sequence[str] = ()
     #: Sizes in which all of it can be run.
     profiles: Sequence[str] = ("quick", "full")
 

@@ -56,7 +56,6 @@ _QUANTITIES = {
         "Partial matches per event", "partial matches per event", "lower"
     ),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
-    "work": Quantity("Work by Formula 1", "work by Formula 1", "lower"),
     "fewer_records": Quantity("1 / records made", "1 / records made", "higher"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "seconds_per_slide": Quantity("Time per slide", "seconds per slide", "lower", "s"),

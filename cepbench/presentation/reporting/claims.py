@@ -30,6 +30,9 @@ _BESIDE = {
 #: ``{name}`` or ``{name|form}`` in a sentence.
 PLACEHOLDER = re.compile(r"\{([\w-]+)(?:\|([\w ]+))?\}")
 
+#: What shows a reason that needs no experiment.
+ARITHMETIC = "arithmetic"
+
 #: Forms of a placeholder, beside the measured value as it is.
 FORMS = ("percent", PARTIAL_MATCHES)
 
@@ -73,8 +76,8 @@ _BASES = {
 class Reason:
     """Why claims of the paper do not hold here: in a few words, and in sentences with a :data:`PLACEHOLDER` a number.
 
-    ``shown`` is the notebook whose experiment varies what the reason names, and nothing else; without one
-    it is a guess.
+    ``shown`` is the notebook whose experiment varies what the reason names, and nothing else, or
+    :data:`ARITHMETIC` where its sentences prove it; without one it is a guess.
     """
 
     title: str
@@ -84,6 +87,8 @@ class Reason:
     @property
     def heading(self) -> str:
         """The title, with what it rests on."""
+        if self.shown == ARITHMETIC:
+            return f"{self.title} (by {ARITHMETIC})"
         return f"{self.title} ({f'shown on {self.shown}' if self.shown else 'a guess'})"
 
 
@@ -194,10 +199,10 @@ def ledger_file(study: Study) -> LedgerFile:
         for name, entry in data.get("reasons", {}).items()
     }
     for name, reason in reasons.items():
-        if reason.shown and reason.shown not in study.notebooks:
+        if reason.shown and reason.shown not in (ARITHMETIC, *study.notebooks):
             raise ReportError(
                 f"{study.ledger}: reason {name!r} is shown on {reason.shown!r}, which is no notebook of "
-                f"the study; there are {', '.join(study.notebooks)}"
+                f"the study; there are {', '.join((*study.notebooks, ARITHMETIC))}"
             )
     lines = data.get("headlines", {})
     entries = tuple(

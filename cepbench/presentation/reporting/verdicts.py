@@ -175,10 +175,12 @@ def _judged(
             rows.append({**asdict(setting), "also": False, **_verdict(claim, test, measured)})
     informed = {tuple(row[name] for name in SETTING) for row in rows if row["lack"] != NO_DATA}
     rows = [row for row in rows if not informed or tuple(row[name] for name in SETTING) in informed]
-    of_paper = [study.engine in (row["engine"], row["regime"]) for row in rows]
-    if any(mine and row["verdict"] != OPEN for mine, row in zip(of_paper, rows, strict=True)):
-        for mine, row in zip(of_paper, rows, strict=True):
-            row["also"] = not mine
+    for engine in study.engines:
+        of_engine = [row for row in rows if engine in (row["engine"], row["regime"])]
+        if any(row["verdict"] != OPEN for row in of_engine):
+            for row in rows:
+                row["also"] = engine not in (row["engine"], row["regime"])
+            break
     return rows
 
 

@@ -16,6 +16,7 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.workload import PATTERN_SETS
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting.claims import (
+    ARITHMETIC,
     PARTIAL_MATCHES,
     PLACEHOLDER,
     Claim,
@@ -117,6 +118,7 @@ def test_no_number_is_typed_into_a_reason(study: object) -> None:
 
 def test_a_reason_says_where_it_is_shown_or_that_it_is_a_guess() -> None:
     assert Reason("Data: few", (), "figure_9").heading == "Data: few (shown on figure_9)"
+    assert Reason("No more", (), ARITHMETIC).heading == "No more (by arithmetic)"
     assert Reason("Data: few", ()).heading == "Data: few (a guess)"
 
 

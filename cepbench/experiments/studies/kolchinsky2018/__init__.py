@@ -16,5 +16,5 @@ STUDY = Study(
         "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",
         "ZSTREAM", "ZSTREAM-ORD", "DP-B",
     ),
-    engine="event by event",
+    engines=("event by event",),
 )  # fmt: skip

@@ -17,5 +17,5 @@ STUDY = Study(
         "drift",
         "evacuation",
     ),
-    engine="hierarchical-stacks",
+    engines=("hierarchical-stacks",),
 )

@@ -13,5 +13,5 @@ STUDY = Study(
     ),
     generators=("left-deep", "right-deep", "bushy", "inner", "NFA", "ZSTREAM", "NSEQ", "NEG",
         "adaptive"),
-    engine="zstream",
+    engines=("zstream, as given", "zstream"),
 )  # fmt: skip
