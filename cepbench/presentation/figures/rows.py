@@ -68,6 +68,7 @@ _QUANTITIES = {
     "results_per_ms": Quantity("Results", "results per millisecond", "higher", ""),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),
     "latency_mean": Quantity("Mean latency", "seconds", "lower", "s"),
+    "merged_percent": Quantity("Runs merged", "runs merged", "higher", "%"),
     "gain": Quantity("Gain in throughput", "times the throughput", "higher", ""),
     "normalized": Quantity("Normalized plan cost", "cost of EFREQ / cost", "higher", ""),
     "distance": Quantity("Distance from the optimum", "cost / least cost", "lower", ""),

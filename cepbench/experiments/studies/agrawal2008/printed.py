@@ -3,6 +3,9 @@
 #: Events per second that its prototype exceeds on expensive queries, with runs merged (section 6.3).
 PROTOTYPE = 10_000
 
+#: By what factor basic is faster than backtracking: at least on all queries but p2s2, and on that (section 6.2).
+LEAST_GAIN, GAIN_ON_P2S2 = 200.0, 1.3
+
 #: Table 2: p1s2, p1s3, p2s2, p2s3, p3s2 and p3s3 at W = 500.
 TABLE_2 = {
     "match_length": {"basic": (250, 250, 4.5, 140, 250, 250)},
