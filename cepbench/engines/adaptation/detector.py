@@ -259,11 +259,15 @@ class AdaptiveDetector(Detector):
     @classmethod
     def _of_header(cls, header: Mapping[str, Any]) -> Self:
         queries, initial = queries_from_json(header), header["initial"]
-        asked = ("evaluator", "options", "output", "partial_match_limit", "position")
+        asked = Arguments.unpacked(header)
         return cls(
             queries,
             initial=None if initial is None else plan_from_dict(initial),
-            **{name: header[name] for name in asked},
+            evaluator=asked.evaluator,
+            options=asked.options,
+            output=asked.output,
+            partial_match_limit=asked.partial_match_limit,
+            position=asked.position,
             **header["adaptation"],
         )
 

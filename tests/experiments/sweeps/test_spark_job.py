@@ -433,13 +433,14 @@ def test_every_field_of_a_sweep_reaches_its_patterns(tmp_path: Path) -> None:
         windows=("1 minutes", "2 minutes"), cost="comparisons", options=(("tree", ('{"a": 1}',)),),
         plans=(("left", '{"tree": [["a", "b"], "c"]}'),), orders_in_trees=False,
         outputs=("arrow",), policies=(("adaptive", '{"policy": "bound"}'),), batch_size=64,
+        seconds=0.25,
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
     of_workloads = {"methods", "sharing", "planners"}  # which a sweep has instead of generators
     shared -= of_workloads
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
-    assert {each.name for each in fields(Grid)} - shared == {"seconds", "reuse_cost"} | of_workloads
+    assert {each.name for each in fields(Grid)} - shared == {"reuse_cost"} | of_workloads
     job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled(config, [find_generator("GREEDY")]))
     grid = job.grid("")
     assert [getattr(each, "name", each) for each in grid.generators] == ["GREEDY", "left"]

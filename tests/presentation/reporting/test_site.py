@@ -127,7 +127,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
-    for name in ("index", "language", "reference/index"):
+    for name in ("index", "language", "site", "reference/index"):
         path = folder / "docs" / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
