@@ -59,10 +59,8 @@ def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
 
 def in_settings(runs: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
     """Runs with the setting of each as ``pattern_set``, and with its number as ``pattern_id``."""
-    # A text, as runs of several seeds have it.
-    numbers = runs["repetition"].astype(str)
-    named = settings + ", run " + numbers
-    return runs.assign(pattern_set=settings, pattern_id=named, repetition=numbers)
+    named = settings + ", run " + runs["repetition"].astype(str)
+    return runs.assign(pattern_set=settings, pattern_id=named)
 
 
 def summary_of(

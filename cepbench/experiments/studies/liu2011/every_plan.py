@@ -143,7 +143,7 @@ def plans_measured(
                 "size": len(workload.patterns),
                 "generator": name,
                 "regime": evaluator,
-                "repetition": run,
+                "repetition": str(run),  # beside runs of a sweep, which name their seed, too
                 "status": OK,
                 "seconds": times[place],
                 "over_best": times[place] / fastest[run],
