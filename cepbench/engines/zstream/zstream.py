@@ -83,7 +83,7 @@ class ZStreamRun(PlanRun):
         branches, parts = task.pattern.branches(), task.plan.parts
         if task.options["as_given"] and any(branch.groups for branch in branches):
             raise UnsupportedPatternError(
-                "as_given evaluates SEQ, AND, OR and NOT, but not the groups of a pattern; leave out "
+                "as_given=True evaluates SEQ, AND, OR and NOT, but not the groups of a pattern; leave out "
                 "the option, whose plan then makes fewer records"
             )
         # Times are those of the nodes of each branch's plan; to tell the listed matches of branches apart

@@ -48,10 +48,9 @@ def lines_with_printed(
     panels = []
     for panel in chart.panels:
         (measured,) = panel.marks
-        looks = {name: look for name, look in measured.looks.items() if name in printed}
         hollow = Marks(
-            table[table["series"].isin(looks)], "group", "value", looks, beside=measured.beside,
-            size=9, filled="measured", tips=tips,
+            table[table["series"].isin(measured.looks)], "group", "value", measured.looks,
+            beside=measured.beside, size=9, filled="measured", tips=tips,
         )  # fmt: skip
         panels.append(replace(panel, marks=[measured, hollow]))
     return Chart(

@@ -239,7 +239,9 @@ def test_query_7_pays_for_its_pairs() -> None:
 def test_groups_are_refused_by_name() -> None:
     pattern = "PATTERN SEQ(A a, GROUP(B b, +), C c) WITHIN 9 units"
     events = pd.DataFrame({"type": list("ABC"), "time": range(3)})
-    with pytest.raises(UnsupportedPatternError, match="as_given evaluates SEQ, AND, OR and NOT"):
+    with pytest.raises(
+        UnsupportedPatternError, match="as_given=True evaluates SEQ, AND, OR and NOT"
+    ):
         evaluate(
             pattern, stream_of(events), TreePlan(("a", "c")), evaluator="zstream",
             options={"as_given": True},
