@@ -132,10 +132,7 @@ def private_folders() -> Iterator[Path]:
 def made_private(base: Path) -> Path:
     """A folder that only the user can write to, created if it does not exist.
 
-    Raises
-    ------
-    OSError
-        If it cannot be created, or belongs to another user.
+    An OSError if it cannot be created, or belongs to another user.
     """
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Code in it is executed, so nobody else may write to it.

@@ -33,10 +33,7 @@ _ROUND, _MATCHES = 1 << 12, 1 << 21
 class ReuseRun(Stateful):
     """A run of ``e-cube``, by a plan with sources; ``methods`` are by query.
 
-    Raises
-    ------
-    EvaluationError
-        If matches of the plan may come late.
+    An EvaluationError if matches of the plan may come late.
     """
 
     SAVED = ("_updates", "_detector", "_runs")

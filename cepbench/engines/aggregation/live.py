@@ -277,10 +277,7 @@ class Aggregator(Live):
 def check_no_trigger(scope: str) -> None:
     """Check that a value at a time has a meaning.
 
-    Raises
-    ------
-    EvaluationError
-        In scope ``trigger``.
+    An EvaluationError in scope ``trigger``.
     """
     if scope == "trigger":
         raise EvaluationError(
@@ -291,10 +288,7 @@ def check_no_trigger(scope: str) -> None:
 def ticks_of(time: Any, window: Window) -> int:
     """A time in ticks of the stream: an integer, or nanoseconds since 1970.
 
-    Raises
-    ------
-    EvaluationError
-        If it is not of the kind of the window.
+    An EvaluationError if it is not of the kind of the window.
     """
     if not window.is_datetime:
         is_whole = isinstance(time, int | np.integer) and not isinstance(time, bool)

@@ -35,10 +35,7 @@ def tasks_of(
 ) -> dict[str, AggregationTask]:
     """Check the arguments of :class:`Aggregator`; returns a task for each query.
 
-    Raises
-    ------
-    PatternError, EvaluationError
-        If one is invalid.
+    A PatternError or an EvaluationError if one is invalid.
     """
     tasks = {}
     for name, pattern in queries.queries.items():
@@ -71,12 +68,9 @@ def run_of(
 ) -> QueryRuns | ReuseRun:
     """The run of all queries.
 
-    Raises
-    ------
-    EvaluationError
-        If ``sharing`` is no plan of the workload, or not of the method.
-    UnsupportedPatternError
-        If a method cannot run its query, or a query that is cut shares no counters.
+    An EvaluationError if ``sharing`` is no plan of the workload, or not of the method. An
+    UnsupportedPatternError if a method cannot run its query, or a query that is cut shares no
+    counters.
     """
     if not queries.by_query and sharing is not None:
         raise EvaluationError(
@@ -122,12 +116,8 @@ def run_of(
 def opened(query: str, task: AggregationTask, method: str | None) -> tuple[str, AggregationRun]:
     """The name of a query's method, by default the first one that runs it, and its run.
 
-    Raises
-    ------
-    EvaluationError
-        If the method is unknown, or uses no evaluator.
-    UnsupportedPatternError
-        If the method cannot run the pattern.
+    An EvaluationError if the method is unknown, or uses no evaluator. An UnsupportedPatternError if
+    the method cannot run the pattern.
     """
     with errors_naming(query):
         if method is not None:

@@ -41,21 +41,12 @@ LARGEST = 2.0**62
 
 @dataclass(frozen=True)
 class Total:
-    """A total over all matches.
+    """A total over all matches."""
 
-    Attributes
-    ----------
-    kind : {"COUNT", "SUM", "AVG", "MIN", "MAX"}
-        AVG is the sum of an average.
-    variable : str, optional
-        Over whose events it is; without it, it is the number of matches.
-    attribute : str, optional
-        Over whose values it is; COUNT without it is over events.
-    """
-
-    kind: str
+    kind: str  #: {"COUNT", "SUM", "AVG", "MIN", "MAX"}: AVG is the sum of an average.
+    #: Over whose events it is; without it, it is the number of matches.
     variable: str | None = None
-    attribute: str | None = None
+    attribute: str | None = None  #: Over whose values it is; COUNT without it is over events.
 
     @property
     def is_maximum(self) -> bool:
@@ -77,10 +68,7 @@ class Total:
     ) -> np.ndarray:
         """What the events at some rows add to a match, as numbers of the semiring.
 
-        Raises
-        ------
-        StreamError
-            If an integer would be rounded to a float.
+        A StreamError if an integer would be rounded to a float.
         """
         if column is None:
             return np.ones(len(rows), np.int64)

@@ -66,10 +66,7 @@ class CountedSequence:
 def check_items(task: AggregationTask, name: str) -> Pattern:
     """The pattern of the matches of a task, which are those of a sequence, whatever its conditions.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If not; the error names the construct.
+    An UnsupportedPatternError if not; the error names the construct.
     """
 
     def refuse(construct: str) -> UnsupportedPatternError:
@@ -112,10 +109,7 @@ def counted_layout(
 ) -> _L:
     """The tables of a pattern; ``layout_of`` gives None for conditions for which there are none.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If there are none; the error names the condition, and the method.
+    An UnsupportedPatternError if there are none; the error names the condition, and the method.
     """
 
     def task_of(pattern: Pattern) -> BranchTask:
@@ -147,10 +141,8 @@ def sequence_of(
 ) -> CountedSequence:
     """The sequence of a pattern, counted by the first event of a match or not.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If its matches differ in more than what is counted; the error names the construct.
+    An UnsupportedPatternError if its matches differ in more than what is counted; the error names
+    the construct.
     """
     pattern = check_items(task, name)
     layout = counted_layout(pattern, reader, name, count_layout)

@@ -39,12 +39,9 @@ class SliceAggregation(Slicer):
 
     Events of all parts of a slice have positions, so each part divides them by itself.
 
-    Raises
-    ------
-    EvaluationError, PatternError
-        If an argument is invalid, or the scope is ``stream``.
-    UnsupportedPatternError
-        If a value depends on events long before, or the method cannot run the pattern.
+    An EvaluationError or a PatternError if an argument is invalid, or the scope is ``stream``. An
+    UnsupportedPatternError if a value depends on events long before, or the method cannot run the
+    pattern.
     """
 
     pattern: Pattern  #: with AGG

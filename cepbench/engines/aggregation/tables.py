@@ -45,9 +45,7 @@ class _Known(NamedTuple):
 def check_columns(queries: Mapping[str, Pattern]) -> None:
     """Check that no two columns of the table of all queries have the same name.
 
-    Raises
-    ------
-    EvaluationError
+    An EvaluationError if not.
     """
     others = ["query"] * ("" not in queries)
     others += [str(each) for its in queries.values() for each in its.aggregates]
@@ -67,9 +65,7 @@ def check_columns(queries: Mapping[str, Pattern]) -> None:
 def check_values(pattern: Pattern, stream: EventStream) -> None:
     """Check that a stream has the attributes of GROUP BY and AGG, and numbers where these are due.
 
-    Raises
-    ------
-    StreamError
+    A StreamError if not.
     """
     for key in pattern.group_by:
         if isinstance(key.attribute, str):

@@ -278,10 +278,7 @@ def matching(pattern: Pattern, evaluator: str | None) -> tuple[AnyPlan | None, s
     By default ``stack-nfa``, the automaton of section 2.2, or where it does not support the pattern
     the default evaluator without plans for its strategy, or ``lazy-nfa``.
 
-    Raises
-    ------
-    EvaluationError
-        If the evaluator is unknown.
+    An EvaluationError if the evaluator is unknown.
     """
     if evaluator is not None:
         entry = evaluator_for(evaluator)

@@ -87,10 +87,7 @@ def counted_queries(tasks: Mapping[str, AggregationTask], plan: WorkloadPlan) ->
 
     By itself a query is faster.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If one that is cut is not among them.
+    An UnsupportedPatternError if one that is cut is not among them.
     """
     found = {}
     for name, task in tasks.items():

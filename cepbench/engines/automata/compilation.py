@@ -108,10 +108,7 @@ def _compiled(branch: Pattern, *, push_window: bool, peek: bool) -> Automaton:
 def structure(automaton: Automaton) -> Automaton:
     """Step 1: a state for each plain item and two for each Kleene item, in a line, with edges.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        For AND and groups.
+    An UnsupportedPatternError for AND and groups.
     """
     pattern = automaton.pattern
     positive = pattern.without(pattern.negated)
@@ -161,11 +158,8 @@ def _check_sequence(structure: Structure) -> None:
 def predicates(automaton: Automaton) -> Automaton:
     """Step 2: types, the order of items, equivalence tests, and each conjunct at its last identifier.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        For a conjunct that compares every event of a complete Kleene variable with something, where
-        neither the least nor the greatest value decides.
+    An UnsupportedPatternError for a conjunct that compares every event of a complete Kleene
+    variable with something, where neither the least nor the greatest value decides.
     """
     pattern = automaton.pattern
     variables = {variable.name: variable for variable in pattern.positive}
@@ -252,10 +246,7 @@ _DECISIVE = {"<": ("max",), "<=": ("max",), ">": ("min",), ">=": ("min",), "=": 
 def over_complete(clause: Clause, variables: Iterable[str]) -> list[Clause]:
     """A conjunct on complete Kleene variables, as conjuncts on aggregates of them.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        If it needs all values of a variable.
+    An UnsupportedPatternError if it needs all values of a variable.
     """
     clauses = [clause]
     for name in variables:
@@ -307,10 +298,7 @@ def _unbounded(clause: Clause, variable: str) -> UnsupportedPatternError:
 def event_selection(automaton: Automaton) -> Automaton:
     """Step 3: ignore edges, by the event selection strategy.
 
-    Raises
-    ------
-    UnsupportedPatternError
-        For STRATEGY consuming.
+    An UnsupportedPatternError for STRATEGY consuming.
     """
     strategy = automaton.pattern.strategy
 
@@ -370,10 +358,7 @@ def _within(automaton: Automaton, applies: Callable[[Edge], bool]) -> Automaton:
 def constrain_proceed(automaton: Automaton) -> Automaton:
     """Step 6: proceed edges peek at the current event, which must begin the next item.
 
-    Raises
-    ------
-    PlanError
-        For ``peek=False`` under STRATEGY next.
+    A PlanError for ``peek=False`` under STRATEGY next.
     """
 
     def constrained(edge: Edge) -> Formula:

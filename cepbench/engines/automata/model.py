@@ -205,10 +205,7 @@ class Automaton(Plan):
 def check_compiled(pattern: Pattern, plan: AnyPlan) -> None:
     """Check that automata are those of a pattern.
 
-    Raises
-    ------
-    PlanError
-        If one was compiled from another pattern.
+    A PlanError if one was compiled from another pattern.
     """
     for branch, part in zip(pattern.iter_branches(), plan.parts, strict=True):
         if not isinstance(part, Automaton):

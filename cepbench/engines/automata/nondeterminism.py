@@ -27,17 +27,10 @@ _MOST_STEPS = 10_000
 
 @dataclass(frozen=True)
 class Nondeterminism:
-    """What :meth:`Automaton.nondeterminism` returns.
+    """What :meth:`Automaton.nondeterminism` returns."""
 
-    Attributes
-    ----------
-    states : tuple of str
-        All but the final one.
-    kinds : tuple of tuple of str
-        For each state, those of :data:`KINDS` that can occur: one event may satisfy both edges.
-    """
-
-    states: tuple[str, ...]
+    states: tuple[str, ...]  #: All but the final one
+    #: For each state, those of :data:`KINDS` that can occur: one event may satisfy both edges.
     kinds: tuple[tuple[str, ...], ...]
 
     @property

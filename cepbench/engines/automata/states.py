@@ -14,22 +14,13 @@ from cepbench.patterns.model import quoted_unless_plain as quoted
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of an automaton, named after the event for which a run waits in it.
+    """A state of an automaton, named after the event for which a run waits in it."""
 
-    Attributes
-    ----------
-    name : str
-        ``b`` for a plain variable; ``a[1]`` and ``a[i]`` for a Kleene variable; ``F``.
-    variable : str or None
-        The variable; None for the final state.
-    kind : str
-        ``begin``, for the event of a plain variable or the first one of a Kleene variable;
-        ``loop``, for further ones; ``blocked``, for further ones of a loop that cannot be left, see
-        :func:`cepbench.engines.automata.negation.with_negation`; ``final``.
-    """
-
-    name: str
-    variable: str | None
+    name: str  #: ``b`` for a plain variable; ``a[1]`` and ``a[i]`` for a Kleene variable; ``F``.
+    variable: str | None  #: The variable; None for the final state
+    #: ``begin``, for the event of a plain variable or the first one of a Kleene variable; ``loop``,
+    #: for further ones; ``blocked``, for further ones of a loop that cannot be left, see
+    #: :func:`cepbench.engines.automata.negation.with_negation`; ``final``.
     kind: str
 
     @property
@@ -40,42 +31,24 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formula:
-    """The condition of an edge: the conjunction of its parts, TRUE without any.
+    """The condition of an edge: the conjunction of its parts, TRUE without any."""
 
-    Attributes
-    ----------
-    first : State
-        The start state, whose event is the first one of a run.
-    event : State or None
-        The state at which the current event would be selected; None for a proceed edge.
-    type : str or None
-        Type of the event; None for any.
-    ordered : State or None
-        The state before, whose last event must have a smaller timestamp.
-    equivalences : tuple of str
-        Attributes whose value must equal that of the run's first event.
-    clauses : tuple of Clause
-        Conditions on the event and on the vector V, see :meth:`reads_event`.
-    window : Window or None
-        The largest difference to the timestamp of the run's first event.
-    peek : Formula or None
-        The begin formula of the next state, which the current event must satisfy.
-    negated : Formula or None
-        A formula that the current event must not satisfy.
-    never : bool
-        FALSE.
-    """
-
-    first: State
+    first: State  #: The start state, whose event is the first one of a run.
+    #: The state at which the current event would be selected; None for a proceed edge.
     event: State | None = None
-    type: str | None = None
+    type: str | None = None  #: Type of the event; None for any
+    #: The state before, whose last event must have a smaller timestamp.
     ordered: State | None = None
+    #: Attributes whose value must equal that of the run's first event.
     equivalences: tuple[str, ...] = ()
+    #: Conditions on the event and on the vector V, see :meth:`reads_event`.
     clauses: tuple[Clause, ...] = ()
+    #: The largest difference to the timestamp of the run's first event.
     window: Window | None = None
+    #: The begin formula of the next state, which the current event must satisfy.
     peek: Formula | None = None
-    negated: Formula | None = None
-    never: bool = False
+    negated: Formula | None = None  #: A formula that the current event must not satisfy.
+    never: bool = False  #: FALSE
 
     @property
     def always(self) -> bool | None:
@@ -123,19 +96,11 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between two states, given by their indices.
-
-    Attributes
-    ----------
-    state : int
-    kind : str
-        ``begin``, ``take``, ``proceed`` or ``ignore``; ``forbid``, see
-        :func:`cepbench.engines.automata.negation.with_negation`.
-    target : int
-    formula : Formula
-    """
+    """An edge between two states, given by their indices."""
 
     state: int
+    #: ``begin``, ``take``, ``proceed`` or ``ignore``; ``forbid``, see
+    #: :func:`cepbench.engines.automata.negation.with_negation`.
     kind: str
     target: int
     formula: Formula

@@ -16,21 +16,12 @@ from cepbench.patterns.model import Aggregate, Attribute
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of V.
+    """A column of V."""
 
-    Attributes
-    ----------
-    state : int
-        Where events enter it. Columns of ``a[i]`` also take the event of ``a[1]``.
-    attribute : str or None
-        What is read of an event; None for ``count``.
-    operation : str
-        ``value``, of the event at the state: at ``a[i]`` the last one; ``sum``, ``count``, ``min``
-        or ``max`` over all events of the variable so far, missing if a value is.
-    """
-
-    state: int
-    attribute: str | None
+    state: int  #: Where events enter it. Columns of ``a[i]`` also take the event of ``a[1]``.
+    attribute: str | None  #: What is read of an event; None for ``count``.
+    #: ``value``, of the event at the state: at ``a[i]`` the last one; ``sum``, ``count``, ``min``
+    #: or ``max`` over all events of the variable so far, missing if a value is.
     operation: str
 
 

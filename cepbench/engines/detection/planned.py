@@ -26,10 +26,7 @@ def generator_for(
 ) -> PlanGenerator:
     """The default plan generator of patterns, of orders for an evaluator that does not run all trees.
 
-    Raises
-    ------
-    EvaluationError
-        If the evaluator is unknown.
+    An EvaluationError if the evaluator is unknown.
     """
     kinds = ("tree",) if evaluator is None else evaluator_for(evaluator).kinds
     return default_generator(

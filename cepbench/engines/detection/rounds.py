@@ -12,14 +12,9 @@ _ROUND, _MATCHES = 256, 1 << 16
 
 
 class Rounds:
-    """Divides batches into rounds of about as many matches each.
+    """Divides batches into rounds of about as many matches each, by default as many as fit in the cache.
 
-    Parameters
-    ----------
-    events : int
-        Of the first round.
-    matches : int
-        By default as many as fit in the cache.
+    ``events`` are those of the first round.
     """
 
     def __init__(self, events: int = _ROUND, matches: int = _MATCHES) -> None:
@@ -27,13 +22,7 @@ class Rounds:
         self._matches = matches_at_once(matches)
 
     def parts(self, batch: EventStream, updates: Callable[[], int]) -> Iterator[EventStream]:
-        """The rounds of a batch.
-
-        Parameters
-        ----------
-        updates : callable
-            The matches so far.
-        """
+        """The rounds of a batch; ``updates`` gives the matches so far."""
         begin = 0
         while begin < len(batch):
             size, before = self._size, updates()

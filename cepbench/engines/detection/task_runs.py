@@ -23,10 +23,7 @@ def run_tasks(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
 
     The seconds of each are those of its own work and an equal part of the rest.
 
-    Raises
-    ------
-    PartialMatchLimitError
-        If more partial matches would have to be stored than allowed.
+    A PartialMatchLimitError if more partial matches would have to be stored than allowed.
     """
     evaluator = tasks[0].evaluator
     if len(tasks) > 1:

@@ -113,21 +113,10 @@ class Engine(Stateful, ABC):
 
     @abstractmethod
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events.
+        """Process a batch of events, None for no events, at the end; ``ended`` if no events follow.
 
-        Parameters
-        ----------
-        batch : EventStream or None
-            None for no events, at the end.
-        first_position : int
-            Position of the batch's first event.
-        ended : bool
-            Whether no events follow.
-
-        Raises
-        ------
-        PartialMatchLimitError
-            If the limit is exceeded, or a Kleene variable has too many sets to count.
+        A PartialMatchLimitError if the limit is exceeded, or a Kleene variable has too many sets to
+        count.
         """
 
 

@@ -20,23 +20,14 @@ class Latency:
     of equal timestamps arrive together, under ``consuming`` a few at a time, and in the engines
     that go event by event one at a time. A match found by two branches of an OR counts twice.
     Latencies are measured in the kernels by the system's monotonic clock, in bins 1.1 % wide.
-
-    Attributes
-    ----------
-    histogram : ndarray of int64
-        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`.
     """
 
+    #: int64: matches by latency, in the bins of :mod:`cepbench.kernels.clock`.
     histogram: np.ndarray
 
     @classmethod
     def of(cls, seconds: np.ndarray) -> Latency:
-        """The distribution of individual latencies, for user-defined evaluators.
-
-        Parameters
-        ----------
-        seconds : ndarray of float64, shape (matches,)
-        """
+        """The distribution of individual latencies, float64 (matches,), for user-defined evaluators."""
         doublings = np.log2(np.maximum(np.asarray(seconds, np.float64) * 1e9, 1.0))
         bins = np.minimum((doublings * clock.BINS_PER_DOUBLING).astype(np.int64), clock.BINS - 1)
         return cls(np.bincount(bins, minlength=clock.BINS))

@@ -115,83 +115,47 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """Definition of a check.
+    """Definition of a check."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of :data:`CHECK_KINDS`.
-    metric : str
-        A numeric column of the results or a key of :data:`DERIVED`.
-    over, under : Selection
-        The two sides of a ratio; ``under`` is None where there is only one side.
-    than : (Selection, Selection) or None
-        A second ratio: that by which the first is divided, or one beside it, of which both ``take``
-        chooses (``ratio_of_averages``).
-    pattern_sets, sizes : tuple
-        Empty: all that were measured. Every named set must be there, and one of the sizes.
-    needed_sizes : tuple of int
-        Sizes that must all be there.
-    alphas : tuple of float
-        Empty: every weight of latency that was measured.
-    with_matches : bool
-        Only patterns that have a match.
-    fixed_sets : bool
-        Whether resamples have as many patterns of each set as were measured: where a set is a setting
-        that was chosen, and a pattern is a run in it.
-    apart : str
-        Pattern set that ``set_contrast`` compares with the others.
-    across : str
-        ``pattern_set``, ``size`` or ``generator``: one number for each, and ``take`` says which
-        one counts. Empty: one number for all together.
-    take : str
-        ``lowest``, ``median`` or ``highest``.
-    """
-
-    kind: str
-    metric: str
+    kind: str  #: A key of :data:`CHECK_KINDS`
+    metric: str  #: A numeric column of the results or a key of :data:`DERIVED`.
+    #: ``over``, ``under``: the two sides of a ratio; ``under`` is None where there is only one
+    #: side.
     over: Selection
     under: Selection | None = None
+    #: A second ratio: that by which the first is divided, or one beside it, of which both ``take``
+    #: chooses (``ratio_of_averages``).
     than: tuple[Selection, Selection] | None = None
+    #: ``pattern_sets``, ``sizes``: empty: all that were measured. Every named set must be there,
+    #: and one of the sizes.
     pattern_sets: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
-    needed_sizes: tuple[int, ...] = ()
-    alphas: tuple[float, ...] = ()
-    with_matches: bool = False
+    needed_sizes: tuple[int, ...] = ()  #: Sizes that must all be there
+    alphas: tuple[float, ...] = ()  #: Empty: every weight of latency that was measured.
+    with_matches: bool = False  #: Only patterns that have a match
+    #: Whether resamples have as many patterns of each set as were measured: where a set is a
+    #: setting that was chosen, and a pattern is a run in it.
     fixed_sets: bool = False
-    apart: str = ""
+    apart: str = ""  #: Pattern set that ``set_contrast`` compares with the others.
+    #: ``pattern_set``, ``size`` or ``generator``: one number for each, and ``take`` says which one
+    #: counts. Empty: one number for all together.
     across: str = ""
-    take: str = "median"
+    take: str = "median"  #: ``lowest``, ``median`` or ``highest``
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Outcome of a check.
+    """Outcome of a check."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        NaN if there is a ``lack``.
-    patterns : int
-        Number of patterns measured.
-    left_out : int
-        Number of those left out, because a run on them did not end well.
-    bounds : int
-        Number of those measured whose ratio is a bound.
-    lack : str
-        :data:`NO_DATA`, :data:`TOO_FEW` or :data:`NO_CASE` if nothing was measured; empty otherwise.
-    problem : str
-        The same in detail.
-    """
-
-    value: float = float("nan")
+    value: float = float("nan")  #: ``value``, ``low``, ``high``: NaN if there is a ``lack``.
     low: float = float("nan")
     high: float = float("nan")
-    patterns: int = 0
-    left_out: int = 0
-    bounds: int = 0
+    patterns: int = 0  #: Number of patterns measured
+    left_out: int = 0  #: Number of those left out, because a run on them did not end well.
+    bounds: int = 0  #: Number of those measured whose ratio is a bound.
+    #: :data:`NO_DATA`, :data:`TOO_FEW` or :data:`NO_CASE` if nothing was measured; empty otherwise.
     lack: str = ""
-    problem: str = ""
+    problem: str = ""  #: The same in detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,19 +172,12 @@ Measuring = Callable[[ClaimCheck, pd.DataFrame, Bootstrap], Measured]
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """A kind of check.
-
-    Attributes
-    ----------
-    words : str
-        Name of its number.
-    of_plans : bool
-        Whether it reads the table of plans or runs as it is given; otherwise it gets one row a
-        pattern and variant, whose ``log`` is the logarithm of the metric.
-    """
+    """A kind of check."""
 
     measure: Measuring
-    words: str
+    words: str  #: Name of its number
+    #: Whether it reads the table of plans or runs as it is given; otherwise it gets one row a
+    #: pattern and variant, whose ``log`` is the logarithm of the metric.
     of_plans: bool = False
 
 

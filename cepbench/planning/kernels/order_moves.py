@@ -33,57 +33,38 @@ class OrderState(NamedTuple):
     """An order, with the sizes and sums needed to try moves.
 
     Positions are 0 … n−1; prefix p has the first p + 1 variables.
-
-    Attributes
-    ----------
-    order : ndarray of int64, shape (n,)
-    products : ndarray of float64, shape (n,)
-        ln PM of each prefix, without the factor of the temporal order and without ``least``.
-    least : ndarray of float64, shape (n,)
-        Smallest bound of each prefix.
-    sizes : ndarray of float64, shape (n,)
-        ln PM of each prefix.
-    up_to, from_on : ndarray of float64, shape (n,)
-        Sums of the sizes of the prefixes up to each and from each on, relative to the size of the
-        whole pattern, which is the same for all orders; too large by up to 6 %, never too small.
-    growth : ndarray of float64, shape (n, n + 1)
-        ``growth[v, p]``: ln of the factor by which variable v multiplies the size of the first p
-        variables of the order, without v itself.
-    conditions : ndarray of float64, shape (n, n)
-        ln of the selectivities; 0 on the diagonal.
-    begin, adjacent : ndarray of int64, shape (n + 1,) and any
-        ``adjacent[begin[v] : begin[v + 1]]`` are the variables with a condition with v.
-    log_bound, log_order_factor, log_delay : ndarray of float64
-    last : int
-        As in :class:`~cepbench.planning.kernels.terms.CostTerms`.
-    delays : float
-        Sum of all delays, relative to the size of the whole pattern; 0 without latency.
-    is_bounded : bool
-        Whether the bounds differ, so that they matter.
-    parts : ndarray of float64, shape (n,)
-        The sizes relative to that of the whole pattern, the terms of ``up_to`` and ``from_on``.
-    trial : ndarray of float64, shape (n,)
-        Working space for the sizes of a neighbour.
     """
 
-    order: np.ndarray
+    order: np.ndarray  #: int64 (n,)
+    #: float64 (n,): ln PM of each prefix, without the factor of the temporal order and without
+    #: ``least``.
     products: np.ndarray
-    least: np.ndarray
-    sizes: np.ndarray
+    least: np.ndarray  #: float64 (n,): smallest bound of each prefix
+    sizes: np.ndarray  #: float64 (n,): ln PM of each prefix
+    #: ``up_to``, ``from_on``: float64 (n,): sums of the sizes of the prefixes up to each and from
+    #: each on, relative to the size of the whole pattern, which is the same for all orders; too
+    #: large by up to 6 %, never too small.
     up_to: np.ndarray
     from_on: np.ndarray
+    #: float64 (n, n + 1): ``growth[v, p]``: ln of the factor by which variable v multiplies the
+    #: size of the first p variables of the order, without v itself.
     growth: np.ndarray
-    conditions: np.ndarray
+    conditions: np.ndarray  #: float64 (n, n): ln of the selectivities; 0 on the diagonal.
+    #: ``begin``, ``adjacent``: int64 (n + 1,) and any: ``adjacent[begin[v] : begin[v + 1]]`` are
+    #: the variables with a condition with v.
     begin: np.ndarray
     adjacent: np.ndarray
-    log_bound: np.ndarray
+    log_bound: np.ndarray  #: ``log_bound``, ``log_order_factor``, ``log_delay``: float64
     log_order_factor: np.ndarray
     log_delay: np.ndarray
-    last: int
+    last: int  #: As in :class:`~cepbench.planning.kernels.terms.CostTerms`
+    #: Sum of all delays, relative to the size of the whole pattern; 0 without latency.
     delays: float
-    is_bounded: bool
+    is_bounded: bool  #: Whether the bounds differ, so that they matter.
+    #: float64 (n,): the sizes relative to that of the whole pattern, the terms of ``up_to`` and
+    #: ``from_on``.
     parts: np.ndarray
-    trial: np.ndarray
+    trial: np.ndarray  #: float64 (n,): working space for the sizes of a neighbour.
 
 
 @njit

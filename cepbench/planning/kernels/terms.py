@@ -17,30 +17,18 @@ class CostTerms(NamedTuple):
     which is its cost as a prefix of an order or a node of a tree. Latency adds to the cost of an
     order the delay of each variable after ``last``, and to that of a tree ``weight`` times the size
     of each sibling on the path from ``last`` to the root.
-
-    Attributes
-    ----------
-    log_factor, log_bound : ndarray of float64, shape (n,)
-        Factor of each variable on the size of a set, and bounds whose minimum over the set
-        multiplies its size too; all zeros for no bounds.
-    log_selectivity : ndarray of float64, shape (n, n)
-        Symmetric; the diagonal is not read.
-    log_order_factor : ndarray of float64, shape (n + 1,)
-        Factor of any set of k variables.
-    log_delay : ndarray of float64, shape (n,)
-    log_weight : float
-        Weight of latency.
-    last : int
-        Index of the variable whose event arrives last; negative for no latency, in which case
-        delays and weight are not read.
     """
 
+    #: ``log_factor``, ``log_bound``: float64 (n,): factor of each variable on the size of a set,
+    #: and bounds whose minimum over the set multiplies its size too; all zeros for no bounds.
     log_factor: np.ndarray
     log_bound: np.ndarray
-    log_selectivity: np.ndarray
-    log_order_factor: np.ndarray
-    log_delay: np.ndarray
-    log_weight: float
+    log_selectivity: np.ndarray  #: float64 (n, n): symmetric; the diagonal is not read.
+    log_order_factor: np.ndarray  #: float64 (n + 1,): factor of any set of k variables.
+    log_delay: np.ndarray  #: float64 (n,)
+    log_weight: float  #: Weight of latency
+    #: Index of the variable whose event arrives last; negative for no latency, in which case delays
+    #: and weight are not read.
     last: int
 
     def over(self, order: np.ndarray) -> CostTerms:

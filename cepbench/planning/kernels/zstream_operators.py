@@ -17,42 +17,34 @@ class OperatorCosts(NamedTuple):
     There are m negations and g groups.
 
     An array of shape (n, n) has the value of leaves i … j at ``[i, j]``, i ≤ j.
-
-    Attributes
-    ----------
-    base : ndarray of float64, shape (n, n)
-        Cardinality before negation and without groups.
-    order, hashed : ndarray of float64, shape (n, n)
-        Selectivity of the order in time, and of equalities evaluated by hashing.
-    tests : ndarray of float64, shape (n, n)
-        Number of conjuncts within, times the weight of one; no logarithm.
-    exact, tied : ndarray of bool, shape (m, 2^g, n, n)
-        Whether NEG, and NSEQ, can be at a node over these leaves where a set of groups is formed.
-    survivors, survivors_read : ndarray of float64, shape (m,)
-        Share of records, and of pairs read above NSEQ, that a negation leaves.
-    negation_tests : ndarray of float64, shape (m,)
-        Number of a negation's conjuncts, times the weight of one; no logarithm.
-    formed, beside : ndarray of bool, shape (g, n, n)
-        Whether a group can be formed from these leaves, and whether its start and end are here.
-    group_read, groups : ndarray of float64, shape (g, n, n)
-        Events that KSEQ reads, and groups that it makes, for each record.
-    group_tests : ndarray of float64, shape (g,)
-        Number of a group's conjuncts, times the weight of one; no logarithm.
     """
 
-    base: np.ndarray
+    base: np.ndarray  #: float64 (n, n): cardinality before negation and without groups.
+    #: ``order``, ``hashed``: float64 (n, n): selectivity of the order in time, and of equalities
+    #: evaluated by hashing.
     order: np.ndarray
     hashed: np.ndarray
+    #: float64 (n, n): number of conjuncts within, times the weight of one; no logarithm.
     tests: np.ndarray
+    #: ``exact``, ``tied``: bool (m, 2^g, n, n): whether NEG, and NSEQ, can be at a node over these
+    #: leaves where a set of groups is formed.
     exact: np.ndarray
     tied: np.ndarray
+    #: ``survivors``, ``survivors_read``: float64 (m,): share of records, and of pairs read above
+    #: NSEQ, that a negation leaves.
     survivors: np.ndarray
     survivors_read: np.ndarray
+    #: float64 (m,): number of a negation's conjuncts, times the weight of one; no logarithm.
     negation_tests: np.ndarray
+    #: ``formed``, ``beside``: bool (g, n, n): whether a group can be formed from these leaves, and
+    #: whether its start and end are here.
     formed: np.ndarray
     beside: np.ndarray
+    #: ``group_read``, ``groups``: float64 (g, n, n): events that KSEQ reads, and groups that it
+    #: makes, for each record.
     group_read: np.ndarray
     groups: np.ndarray
+    #: float64 (g,): number of a group's conjuncts, times the weight of one; no logarithm.
     group_tests: np.ndarray
 
 

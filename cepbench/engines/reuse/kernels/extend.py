@@ -27,66 +27,48 @@ BLOCK = 4
 
 
 class Probe(NamedTuple):
-    """What a new event has to satisfy, given the events of a match.
+    """What a new event has to satisfy, given the events of a match."""
 
-    Attributes
-    ----------
-    times : int64 array, shape (events,)
-    candidates : int64 array, shape (candidates,)
-        Ascending positions of the events that fit the new variable by themselves; with ``keys`` those
-        of each key, one after the other.
-    candidate_times : int64 array, shape (candidates,)
-    keys : float64 array, shape (keys,)
-        Ascending values by which candidates are looked up; empty for none.
-    starts : int64 array, shape (keys + 1,)
-        The first candidate of each key, and the number of candidates.
-    key : (int, int)
-        Row of the variable, and number of its value, that the key is equal to.
-    blocks : int32 array, shape (blocks + 1,)
-        The number of candidates before each block of positions.
-    after, before : int64 arrays
-        Rows of the variables that the new event follows, and precedes.
-    first, last : int64 arrays
-        Rows of the variables among which the earliest, and the latest, event of a match is.
-    window : int
-    gap : int64 array
-        Ascending timestamps; empty for none.
-    gap_end : int
-        Row of a variable: the new event is not before the last timestamp of ``gap`` before its event.
-    distinct : int64 array
-        Rows of the variables with another event.
-    earlier, later : int64 arrays
-        Rows of the variables whose events are at earlier, and at later, positions.
-    compared : int64 array, shape (conditions, 4)
-        Comparisons of two values: row of a variable, its value, operator, value of the new event.
-    program : int64 array, shape (instructions, 4)
-        All other conditions, each ended by ``KEEP_IF_TRUE``; ``LOAD_LEFT`` has the number of a value
-        and the row of its variable.
-    constants : float64 array
-    values : float64 array, shape (values, events)
-    """
-
-    times: np.ndarray
+    times: np.ndarray  #: int64 (events,)
+    #: int64 (candidates,): ascending positions of the events that fit the new variable
+    #: by themselves; with ``keys`` those of each key, one after the other.
     candidates: np.ndarray
-    candidate_times: np.ndarray
+    candidate_times: np.ndarray  #: int64 (candidates,)
+    #: float64 (keys,): ascending values by which candidates are looked up; empty for
+    #: none.
     keys: np.ndarray
+    #: int64 (keys + 1,): the first candidate of each key, and the number of
+    #: candidates.
     starts: np.ndarray
-    key: tuple[int, int]
+    key: tuple[int, int]  #: Row of the variable, and number of its value, that the key is equal to.
+    #: int32 (blocks + 1,): the number of candidates before each block of positions.
     blocks: np.ndarray
+    #: ``after``, ``before``: int64 arrays: rows of the variables that the new event follows, and
+    #: precedes.
     after: np.ndarray
     before: np.ndarray
+    #: ``first``, ``last``: int64 arrays: rows of the variables among which the earliest, and the
+    #: latest, event of a match is.
     first: np.ndarray
     last: np.ndarray
     window: int
-    gap: np.ndarray
+    gap: np.ndarray  #: int64 array: ascending timestamps; empty for none
+    #: Row of a variable: the new event is not before the last timestamp of ``gap`` before its
+    #: event.
     gap_end: int
-    distinct: np.ndarray
+    distinct: np.ndarray  #: int64 array: rows of the variables with another event.
+    #: ``earlier``, ``later``: int64 arrays: rows of the variables whose events are at earlier, and
+    #: at later, positions.
     earlier: np.ndarray
     later: np.ndarray
+    #: int64 (conditions, 4): comparisons of two values: row of a variable, its value,
+    #: operator, value of the new event.
     compared: np.ndarray
+    #: int64 (instructions, 4): all other conditions, each ended by ``KEEP_IF_TRUE``;
+    #: ``LOAD_LEFT`` has the number of a value and the row of its variable.
     program: np.ndarray
-    constants: np.ndarray
-    values: np.ndarray
+    constants: np.ndarray  #: float64 array
+    values: np.ndarray  #: float64 (values, events)
 
 
 @njit
