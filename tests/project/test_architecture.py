@@ -19,6 +19,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 #: The modules that all may import, and what several kernels share.
 GROUND = (
     "errors", "arguments", "registry", "files", "seeds", "state", "markup", "diagram", "papers", "kernels",
+    "public_names",
 )  # fmt: skip
 #: From the table of rooms: each room, and the nearest one that it may import from.
 ROOMS = dict(
@@ -243,14 +244,15 @@ def test_everything_public_but_spark_works_without_spark() -> None:
 
 
 def test_public_names_are_the_same_for_type_checkers_and_at_run_time() -> None:
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    declared = {
-        alias.name: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    for name, module in declared.items():
-        assert getattr(cepbench, name) is getattr(import_module(str(module)), name), name
-    assert set(declared) | {"__version__"} == set(cepbench.__all__)
+    for package, others in ((cepbench, {"Any"}), (cepbench.spark, set())):
+        tree = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+        declared = {
+            alias.name: node.module
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.name not in others
+        }
+        for name, module in declared.items():
+            assert getattr(package, name) is getattr(import_module(str(module)), name), name
+        assert set(declared) == set(package.__all__) - {"__version__"}
