@@ -38,18 +38,11 @@ from cepbench.kernels.jit import njit_in_place
 def members_met(size, loops, newest):
     """The members of a set over which a clause ranges.
 
-    Parameters
-    ----------
-    size : int
-    loops : int
-        ``ONCE``, ``EACH`` or ``FROM_SECOND``.
-    newest : int
-        1 to test only the newest member, else 0.
+    ``loops``: int, ``ONCE``, ``EACH`` or ``FROM_SECOND``.
+    ``newest``: int, 1 to test only the newest member, else 0.
 
-    Returns
-    -------
-    first, last : int
-        The members ``first..last``; for ``ONCE`` a single iteration without a member.
+    Returns ``first, last``: int, the members ``first..last``; for ``ONCE`` a single iteration
+    without a member.
     """
     if loops == ONCE:
         return 0, 1
@@ -62,14 +55,9 @@ def members_met(size, loops, newest):
 def member_read(opcode, at, size):
     """The number of the member that an instruction reads.
 
-    Parameters
-    ----------
-    opcode : int
-        ``LOAD_MEMBER`` … ``LOAD_LAST``.
-    at : int
-        The current member.
-    size : int
-        Of the set.
+    ``opcode``: int, ``LOAD_MEMBER`` … ``LOAD_LAST``.
+    ``at``: int, the current member.
+    ``size``: int, of the set.
     """
     if opcode == LOAD_PREVIOUS:
         return at - 1
@@ -84,18 +72,11 @@ def member_read(opcode, at, size):
 def operate(opcode, argument, constants, stack, top):
     """Run an instruction that reads no event.
 
-    Parameters
-    ----------
-    opcode, argument : int
-    constants : float64 array
-    stack : float64 array, shape (STACK,)
-        Written in place.
-    top : int
-        Number of values on the stack.
+    ``constants``: float64 array.
+    ``stack``: float64 (STACK,), written in place.
+    ``top``: int, number of values on the stack.
 
-    Returns
-    -------
-    top : int
+    Returns ``top``: int.
     """
     if opcode < LOAD_LEFT:
         stack[top - 2] = compares(opcode, stack[top - 2], stack[top - 1])
@@ -114,14 +95,9 @@ def operate(opcode, argument, constants, stack, top):
 def aggregated(function, size, total, least, greatest):
     """The aggregate over the members of a set.
 
-    Parameters
-    ----------
-    function : int
-        ``SUM`` … ``COUNT``.
-    size : int
-        Number of members.
-    total, least, greatest : float
-        Of their values; not read for ``COUNT``.
+    ``function``: int, ``SUM`` … ``COUNT``.
+    ``size``: int, number of members.
+    ``total``, ``least``, ``greatest``: float, of their values; not read for ``COUNT``.
     """
     if function == COUNT:
         return float(size)

@@ -31,10 +31,7 @@ else:
 def now(clock: np.ndarray) -> int:
     """Nanoseconds of a monotonic clock.
 
-    Parameters
-    ----------
-    clock : int64 array, shape (2,)
-        Buffer for the operating system's result.
+    ``clock``: int64 (2,), buffer for the operating system's result.
     """
     return time.perf_counter_ns()
 
@@ -56,13 +53,8 @@ def _now(clock):
 def record(arrived, found, scratch):
     """Add matches that are reported now to the histogram ``scratch.latencies``.
 
-    Parameters
-    ----------
-    arrived : int
-        Time of arrival of their last event, by :func:`now`.
-    found : int
-        Number of matches.
-    scratch : Scratch
+    ``arrived``: int, time of arrival of their last event, by :func:`now`.
+    ``found``: int, number of matches.
     """
     nanoseconds = max(1, now(scratch.clock) - arrived)
     place = int(math.log2(nanoseconds) * BINS_PER_DOUBLING)

@@ -11,11 +11,7 @@ from cepbench.kernels.jit import njit_in_place
 def bucket_of(value, buckets):
     """The bucket of a value; equal values have the same one.
 
-    Parameters
-    ----------
-    value : float
-    buckets : int
-        A power of two.
+    ``buckets``: int, a power of two.
     """
     # -0.0 equals 0.0. No product exceeds 64 bits.
     bits = np.float64(value + 0.0).view(np.int64)

@@ -41,11 +41,7 @@ STACK = 64
 def compares(operator, left, right):
     """Whether ``left operator right`` holds; never with NaN.
 
-    Parameters
-    ----------
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    left, right : float
+    ``operator``: int, ``LESS`` … ``UNEQUAL``.
     """
     if operator == LESS:
         return left < right
@@ -64,12 +60,8 @@ def compares(operator, left, right):
 def passing(operator, values, other):
     """How many values pass a comparison with another one; a loop an operator, to vectorize.
 
-    Parameters
-    ----------
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    values : float64 array
-    other : float
+    ``operator``: int, ``LESS`` … ``UNEQUAL``.
+    ``values``: float64 array.
     """
     count = 0
     if operator == LESS:
@@ -97,11 +89,7 @@ def passing(operator, values, other):
 def calculated(opcode, left, right):
     """The result of an arithmetic or logical instruction.
 
-    Parameters
-    ----------
-    opcode : int
-        ``ADD`` … ``DIVIDE``, ``MODULO`` or ``EITHER``.
-    left, right : float
+    ``opcode``: int, ``ADD`` … ``DIVIDE``, ``MODULO`` or ``EITHER``.
     """
     if opcode == ADD:
         return left + right

@@ -16,32 +16,19 @@ def draw_candidates(
 ):
     """Count the events of each variable, and draw candidates of each pair of variables.
 
-    Parameters
-    ----------
-    type_codes : int array, shape (n,)
-    times : int64 array, shape (n,)
-        Non-decreasing.
-    is_of : bool array, shape (v, types)
-        Whether events with a type's code are of the type of each variable.
-    pairs : int64 array, shape (p, 3)
-        Two variables and their relation.
-    window : int
-    longest : int
-        A longer pause counts as one window.
-    fractions : float64 array, shape (most,)
-        Ascending, from 0 to below 1: where among the candidates one is drawn. If there are at most
-        so many, all are.
-    counts : int64 array, shape (v,)
-        Out: events of each variable.
-    totals : int64 array, shape (p,)
-        Out: candidates of each pair; those are within the window, in order and different events.
-    drawn : int64 array, shape (p, 2, most)
-        Out: the rows of the two events of each drawn candidate.
+    ``type_codes``: int (n,).
+    ``times``: int64 (n,), non-decreasing.
+    ``is_of``: bool (v, types), whether events with a type's code are of the type of each variable.
+    ``pairs``: int64 (p, 3), two variables and their relation.
+    ``longest``: int, a longer pause counts as one window.
+    ``fractions``: float64 (most,), ascending, from 0 to below 1: where among the candidates one is
+    drawn. If there are at most so many, all are.
+    ``counts``: int64 (v,), out: events of each variable.
+    ``totals``: int64 (p,), out: candidates of each pair; those are within the window, in order and
+    different events.
+    ``drawn``: int64 (p, 2, most), out: the rows of the two events of each drawn candidate.
 
-    Returns
-    -------
-    int
-        The active time.
+    Returns int, the active time.
     """
     n, most = len(times), len(fractions)
     rows = np.empty((len(is_of), n), np.int32)

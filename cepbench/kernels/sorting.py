@@ -9,12 +9,8 @@ from cepbench.kernels.jit import njit_in_place
 def count_types(codes, counts):
     """Count the events of each type.
 
-    Parameters
-    ----------
-    codes : integer array, shape (events,)
-        The code of each event's type.
-    counts : int64 array, shape (types,)
-        All zero; written in place.
+    ``codes``: integer (events,), the code of each event's type.
+    ``counts``: int64 (types,), all zero; written in place.
     """
     for row in range(len(codes)):
         counts[codes[row]] += 1
@@ -24,17 +20,11 @@ def count_types(codes, counts):
 def rows_by_type(codes, ends, wanted, rows):
     """Sort the rows of the events of some types by type, in order within each type.
 
-    Parameters
-    ----------
-    codes : integer array, shape (events,)
-        The code of each event's type.
-    ends : int64 array, shape (types,)
-        Index in ``rows`` of the first event of each wanted type, and the last index of ``rows`` for
-        all other types; updated in place to the end of each wanted type.
-    wanted : int64 array, shape (types,)
-        1 for wanted types, 0 for others.
-    rows : int64 array, shape (events of wanted types + 1,)
-        Written in place; the last element is undefined.
+    ``codes``: integer (events,), the code of each event's type.
+    ``ends``: int64 (types,), index in ``rows`` of the first event of each wanted type, and the last
+    index of ``rows`` for all other types; updated in place to the end of each wanted type.
+    ``wanted``: int64 (types,), 1 for wanted types, 0 for others.
+    ``rows``: int64 (events of wanted types + 1,), written in place; the last element is undefined.
     """
     for row in range(len(codes)):
         # Events of other types are written too, to the last element: no branch to mispredict.
@@ -47,19 +37,12 @@ def rows_by_type(codes, ends, wanted, rows):
 def rows_with_flags(codes, table, flags, rows):
     """The events of types that have flags.
 
-    Parameters
-    ----------
-    codes : integer array, shape (events,)
-        The code of each event's type.
-    table : int64 array, shape (types,)
-        The flags of each type.
-    flags, rows : int64 array, shape (events,)
-        Written in place: the flags of each event, and the rows of those that have some.
+    ``codes``: integer (events,), the code of each event's type.
+    ``table``: int64 (types,), the flags of each type.
+    ``flags``, ``rows``: int64 (events,), written in place: the flags of each event, and the rows of
+    those that have some.
 
-    Returns
-    -------
-    int
-        How many have some.
+    Returns int, how many have some.
     """
     number = 0
     for row in range(len(codes)):

@@ -18,20 +18,14 @@ def least_arborescence(
     that each would replace is subtracted. The edges that enter a vertex are a skew heap whose nodes
     owe their subtrees the weight to be subtracted, so that the time is in O(edges · log edges).
 
-    Parameters
-    ----------
-    size : int
-        The number of vertices n.
-    sources, targets : ndarray of int64, shape (m,)
-        Every vertex is reached from the root along some of the edges.
-    weights : ndarray of float64, shape (m,)
+    ``size``: int, the number of vertices n.
+    ``sources``, ``targets``: int64 (m,), every vertex is reached from the root along some of the
+    edges.
+    ``weights``: float64 (m,).
 
-    Returns
-    -------
-    entering : ndarray of int64, shape (n,)
-        Index of an edge; -1 for the root. Of equal edges one of the smallest index is preferred.
-    steps : int
-        The number of edges taken off heaps, and of nodes passed where two heaps become one.
+    Returns ``entering``: int64 (n,), index of an edge; -1 for the root. Of equal edges one of the
+    smallest index is preferred. ``steps``: int, the number of edges taken off heaps, and of nodes
+    passed where two heaps become one.
     """
     edges = len(sources)
     keys, owed = weights.copy(), np.zeros(edges)

@@ -47,18 +47,12 @@ def advance(
     and so the number of unnecessary tests. For ``columns`` and ``until`` see
     :mod:`cepbench.kernels.batches`; ``limit`` is how many partial matches may be stored.
 
-    Returns
-    -------
-    state : NodeState
-        With new arenas or a new pool if the old ones were full; the given state is invalid
-        afterwards.
-    matches : list of int64 arrays, each of shape (columns, some)
-        Positions of the events of each match, and for a set its start in ``state.members`` and its
-        size, preceded by the number of the branch if there are several roots; at least one array,
-        in the order in which they were found.
-    found : int
-    outcome : int
-        ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
+    Returns ``state``: NodeState, with new arenas or a new pool if the old ones were full; the given
+    state is invalid afterwards. ``matches``: list of int64 arrays, each of shape (columns, some),
+    positions of the events of each match, and for a set its start in ``state.members`` and its
+    size, preceded by the number of the branch if there are several roots; at least one array, in
+    the order in which they were found. ``found``: int. ``outcome``: int, ``OK``, ``TOO_MANY`` or
+    ``TOO_LARGE``.
     """
     root = len(plan.nodes) - 1
     taken = batch.starts.copy()

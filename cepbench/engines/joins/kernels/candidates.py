@@ -90,19 +90,12 @@ def first_at_least(column, offset, values, found, count, guide):
     index on the time spanned by the column, with the first row of each interval, which leaves a row
     or two to search.
 
-    Parameters
-    ----------
-    column : int64 array, shape (rows,)
-        Ascending.
-    offset : int
-        Added to all results; the result is ``offset + rows`` if all rows are smaller.
-    values : int64 array, shape (at least count,)
-    found : int64 array, shape (at least count,)
-        Written in place.
-    count : int
-        Number of values.
-    guide : int64 array, shape (GUIDE + 1,)
-        Working space.
+    ``column``: int64 (rows,), ascending.
+    ``offset``: int, added to all results; the result is ``offset + rows`` if all rows are smaller.
+    ``values``: int64 (at least count,).
+    ``found``: int64 (at least count,), written in place.
+    ``count``: int, number of values.
+    ``guide``: int64 (GUIDE + 1,), working space.
     """
     rows = len(column)
     if rows == 0 or count == 0:

@@ -66,14 +66,8 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
 
     ``rule``, ``buckets``: the rule of the equality, and the result of :func:`make_index`.
 
-    Returns
-    -------
-    found : int
-        Number of rows; at most ``BLOCK``.
-    compared : int
-        Number of rows with the same value.
-    after : int
-        The row at which to resume.
+    Returns ``found``: int, number of rows; at most ``BLOCK``. ``compared``: int, number of rows
+    with the same value. ``after``: int, the row at which to resume.
     """
     x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
     mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]

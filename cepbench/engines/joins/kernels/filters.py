@@ -102,19 +102,12 @@ def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, 
 
     Candidates are ``rows`` rows of the sibling; each is tested with the one row of the driver.
 
-    Parameters
-    ----------
-    mask : uint8 array, shape (rows,)
-        Written in place.
-    first, last : int
-        The program is ``plan.rules[first:last]``.
-    stack : float64 array, shape (STACK, BLOCK)
-        Working space.
-    floats : float64 array, shape (size,)
-        The arena.
-    driver, sibling : (int, int)
-        Offsets of column 0 of the driver's row and of the first candidate, and distances between
-        columns.
+    ``mask``: uint8 (rows,), written in place.
+    ``first``, ``last``: int, the program is ``plan.rules[first:last]``.
+    ``stack``: float64 (STACK, BLOCK), working space.
+    ``floats``: float64 (size,), the arena.
+    ``driver``, ``sibling``: (int, int), offsets of column 0 of the driver's row and of the first
+    candidate, and distances between columns.
     """
     size = len(mask)
     top = 0

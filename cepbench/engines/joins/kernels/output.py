@@ -23,12 +23,8 @@ def emit(now, reported, positions, plan, state, scratch, matches):
     number of matches already in ``matches``. ``positions``: whether to write positions; otherwise
     matches are only counted.
 
-    Returns
-    -------
-    outcome : int
-        ``OK``, or ``NO_ROOM`` for ``scratch.rectangle[FOUND]`` matches, to be called again then.
-    given : int
-        Number of matches emitted.
+    Returns ``outcome``: int, ``OK``, or ``NO_ROOM`` for ``scratch.rectangle[FOUND]`` matches, to be
+    called again then. ``given``: int, number of matches emitted.
     """
     total = 0
     for root in range(plan.inner, len(plan.nodes)):

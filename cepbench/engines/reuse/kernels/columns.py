@@ -11,16 +11,10 @@ from cepbench.kernels.jit import njit, njit_in_place
 def gathered(matches, places, rows, found):
     """Copy columns of matches.
 
-    Parameters
-    ----------
-    matches : int32 array, shape (variables, matches)
-        Positions.
-    places : int64 array, shape (columns,)
-        A row of ``matches`` for each column; negative ones are left out.
-    rows : int32 array, shape (copied,)
-        Numbers of matches.
-    found : integer array, shape (columns, copied)
-        Written in place.
+    ``matches``: int32 (variables, matches), positions.
+    ``places``: int64 (columns,), a row of ``matches`` for each column; negative ones are left out.
+    ``rows``: int32 (copied,), numbers of matches.
+    ``found``: integer (columns, copied), written in place.
     """
     for column in range(len(places)):
         place = places[column]
@@ -33,15 +27,9 @@ def gathered(matches, places, rows, found):
 def distinct_columns(matches):
     """The first of all equal matches each.
 
-    Parameters
-    ----------
-    matches : int32 array, shape (variables, matches)
-        Positions.
+    ``matches``: int32 (variables, matches), positions.
 
-    Returns
-    -------
-    int32 array, shape (distinct matches,)
-        Ascending numbers of matches.
+    Returns int32 (distinct matches,), ascending numbers of matches.
     """
     size = 16
     while size < 2 * matches.shape[1]:

@@ -75,20 +75,11 @@ class Probe(NamedTuple):
 def extended(matches, probe, limit):
     """Every match with each event that fits it.
 
-    Parameters
-    ----------
-    matches : int32 array, shape (variables, matches)
-        Positions.
-    probe : Probe
-    limit : int
-        Stop when there are more.
+    ``matches``: int32 (variables, matches), positions.
+    ``limit``: int, stop when there are more.
 
-    Returns
-    -------
-    parents : int32 array, shape (found,)
-        The match that each extends, ascending.
-    events : int32 array, shape (found,)
-        Positions of the new events.
+    Returns ``parents``: int32 (found,), the match that each extends, ascending. ``events``: int32
+    (found,), positions of the new events.
     """
     size = matches.shape[1]
     begins, ends = np.empty(size, np.int32), np.empty(size, np.int32)
@@ -175,15 +166,9 @@ def extensions(matches, probe):
 def extensible(matches, probe):
     """Whether there is an event that fits, for every match.
 
-    Parameters
-    ----------
-    matches : int32 array, shape (variables, matches)
-        Positions.
-    probe : Probe
+    ``matches``: int32 (variables, matches), positions.
 
-    Returns
-    -------
-    bool array, shape (matches,)
+    Returns bool (matches,).
     """
     found = np.zeros(matches.shape[1], np.bool_)
     stack = np.empty(STACK)

@@ -35,11 +35,8 @@ def choose(graph, root, earliest, scratch):
     ``root``: the union of the runs that accept an event. ``earliest``: the position after the last
     event of the match reported before, or that of the first event in the window, if that is later.
 
-    Returns
-    -------
-    int
-        A new node whose only history is the match; ``NONE`` if none begins at ``earliest`` or
-        later; ``NO_ROOM`` if the graph has less room than the match has events.
+    Returns int, a new node whose only history is the match; ``NONE`` if none begins at ``earliest``
+    or later; ``NO_ROOM`` if the graph has less room than the match has events.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     if not is_live(graph, root, earliest):

@@ -27,12 +27,8 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
 
     ``by_length``: whether there is one count for each length from 0 on, or one for all.
 
-    Returns
-    -------
-    counts : int64 array, shape (nodes, counts, digits)
-        By node, in the order of ``scratch``.
-    fits : bool
-        Whether the digits suffice.
+    Returns ``counts``: int64 (nodes, counts, digits), by node, in the order of ``scratch``.
+    ``fits``: bool, whether the digits suffice.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     below = find_nodes(graph, roots, earliest, scratch)
@@ -93,11 +89,8 @@ def count_matches(graph, roots, earliest, found, scratch):
 def count_lengths(graph, roots, earliest, digits, scratch):
     """Count the matches of all roots by their numbers of events.
 
-    Returns
-    -------
-    found : int64 array, shape (lengths from 0 on, digits)
-    fits : bool
-        Whether the digits suffice.
+    Returns ``found``: int64 (lengths from 0 on, digits). ``fits``: bool, whether the digits
+    suffice.
     """
     found = np.zeros((1, digits), np.int64)
     first, carried = 0, 0

@@ -12,16 +12,10 @@ def merge(tree, bases, nodes, values, out, adds, is_maximum):
     Each tree has its root at node 1 and the children of a node at twice its number, counted from the
     base of the tree. A value takes O(log leaves); nothing is subtracted, which suits any semiring.
 
-    Parameters
-    ----------
-    tree : array, shape (nodes of all trees,)
-        At first all zeros of the semiring.
-    bases, nodes : int64 array, shape (n,)
-        The tree, and the leaf of it, of each value.
-    out : array, shape (n,)
-        The totals after each value.
-    adds : bool
-        Whether a value is added to that of the leaf, instead of replacing it.
+    ``tree``: (nodes of all trees,), at first all zeros of the semiring.
+    ``bases``, ``nodes``: int64 (n,), the tree, and the leaf of it, of each value.
+    ``out``: (n,), the totals after each value.
+    ``adds``: bool, whether a value is added to that of the leaf, instead of replacing it.
     """
     for k in range(len(values)):
         base, node, value = bases[k], nodes[k], values[k]

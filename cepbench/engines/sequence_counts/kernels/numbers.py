@@ -38,18 +38,12 @@ _LARGE_DIGIT = 1 << (DIGIT_BITS - 2)
 def add(cells, column, other, first, last, fits, some, weight, limit, is_maximum):
     """Add a column of a table, times a weight, to a column; returns whether a number is large.
 
-    Parameters
-    ----------
-    column, other : int
-        Where to add, and what; they may be equal unless there is a weight.
-    first, last : int
-        The rows, without the last one.
-    fits : int64 array
-        All bits of a row, counted from ``first``, are set if it is added, and none if not.
-    some : bool
-        Whether to heed ``fits``; else all rows are added.
-    limit : int or None
-        :data:`LARGE`; None for floats, which have no digits to be added.
+    ``column``, ``other``: int, where to add, and what; they may be equal unless there is a weight.
+    ``first``, ``last``: int, the rows, without the last one.
+    ``fits``: int64 array, all bits of a row, counted from ``first``, are set if it is added, and
+    none if not.
+    ``some``: bool, whether to heed ``fits``; else all rows are added.
+    ``limit``: int or None, :data:`LARGE`; None for floats, which have no digits to be added.
     """
     if cells.ndim == 2:
         if is_maximum:

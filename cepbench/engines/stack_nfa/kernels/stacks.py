@@ -15,18 +15,11 @@ def first_rows(codes, times, other_codes, others, shift, found):
     One merge scan of both stacks. The range of rows between two of these is within the partition
     of the instance.
 
-    Parameters
-    ----------
-    codes : int64 array, shape (n,)
-        Partitions, ascending.
-    times : int64 array, shape (n,)
-        Ascending within a partition.
-    other_codes, others : int64 arrays, shape (m,)
-        Partitions and times of the other stack.
-    shift : int
-        Added to ``times``.
-    found : int64 array, shape (n,)
-        Written in place; rows of later partitions count as later.
+    ``codes``: int64 (n,), partitions, ascending.
+    ``times``: int64 (n,), ascending within a partition.
+    ``other_codes``, ``others``: int64 (m,), partitions and times of the other stack.
+    ``shift``: int, added to ``times``.
+    ``found``: int64 (n,), written in place; rows of later partitions count as later.
     """
     row = 0
     for i in range(len(times)):
@@ -45,11 +38,8 @@ def number_partitions(coarse, values):
     ``coarse``: int64 (n,), numbers of partitions; 0 for none. ``values``: float64 (n,), NaN is in
     no partition.
 
-    Returns
-    -------
-    fine : int64 array, shape (n,)
-        Numbers from 1 on, in the order of appearance; 0 for none.
-    largest : int
+    Returns ``fine``: int64 (n,), numbers from 1 on, in the order of appearance; 0 for none.
+    ``largest``: int.
     """
     buckets = 1
     while buckets < 2 * len(values):

@@ -15,19 +15,13 @@ from cepbench.kernels.jit import njit_in_place
 def number_slots(begins, ends, groups, firsts, lowest, slots_before, owners, places, slots, new):
     """Number the slots of matches; returns the number of new ones.
 
-    Parameters
-    ----------
-    groups : int64 array, shape (runs,)
-    firsts : int64 array, shape (matches,)
-        Positions of first events.
-    slots_before : int64 array, shape (2, n)
-        The groups, ascending, and first events of slots that have numbers already.
-    owners, places : int64 array, shape (positions,)
-        Working space; ``owners`` is -1.
-    slots : int64 array, shape (matches,)
-        Written: the slot of each match.
-    new : int64 array, shape (2, matches)
-        Written: the run and the first match of each new slot.
+    ``groups``: int64 (runs,).
+    ``firsts``: int64 (matches,), positions of first events.
+    ``slots_before``: int64 (2, n), the groups, ascending, and first events of slots that have
+    numbers already.
+    ``owners``, ``places``: int64 (positions,), working space; ``owners`` is -1.
+    ``slots``: int64 (matches,), written: the slot of each match.
+    ``new``: int64 (2, matches), written: the run and the first match of each new slot.
     """
     before = slots_before.shape[1]
     known, number = 0, before
@@ -56,22 +50,14 @@ def fold(
 
     Nothing is subtracted but integers, so that floats do not drift.
 
-    Parameters
-    ----------
-    cells : array, shape (slots,)
-        Totals of slots, written in place.
-    weights : array
-        What matches add: match m ``weights[places[m] - lowest]``.
-    places : int64 array, shape (matches,)
-    runs : int64 array, shape (changes + 1,)
-        Where the runs of each change begin.
-    expiring : int64 array, shape (slots,)
-        Slots by group, and in the order in which they expire.
-    expired, behind : int64 array, shape (changes,)
-        By change, where in ``expiring`` the slots begin that are active, and where those of the
-        group end.
-    out : array, shape (changes,)
-        The totals: maxima (``is_maximum``) or sums.
+    ``cells``: (slots,), totals of slots, written in place.
+    ``weights``: array, what matches add: match m ``weights[places[m] - lowest]``.
+    ``places``: int64 (matches,).
+    ``runs``: int64 (changes + 1,), where the runs of each change begin.
+    ``expiring``: int64 (slots,), slots by group, and in the order in which they expire.
+    ``expired``, ``behind``: int64 (changes,), by change, where in ``expiring`` the slots begin that
+    are active, and where those of the group end.
+    ``out``: (changes,), the totals: maxima (``is_maximum``) or sums.
     """
     total, low, high = zero, 0, -1
     for change in range(len(out)):
