@@ -3,8 +3,9 @@
 To add a group of commands, such as ``data``:
 
 1. ``presentation/commands/data.py`` has ``app = typer.Typer(help="Data sets: …", **GROUP)`` with ``GROUP``,
-   ``examples`` and shared options from :mod:`cepbench.presentation.commands.options`, and functions under
-   ``@app.command("list", epilog=examples("cepbench data list"))``.
+   ``examples`` and ``declared`` from :mod:`cepbench.presentation.commands.options`, and functions under
+   ``@app.command("list", epilog=examples("cepbench data list"))`` and ``@declared``, whose parameters
+   ``options.toml`` describes.
 2. ``presentation/commands/app.py`` imports that module and has the line
    ``app.add_typer(data.app, name="data")``. A command without a group:
    ``app.command(epilog=plan.EXAMPLES)(plan.plan)``.

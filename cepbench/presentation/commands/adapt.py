@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.presentation.commands.completion import complete_policies
 from cepbench.presentation.commands.inputs import Inputs
-from cepbench.presentation.commands.options import (
-    CostOption,
-    EvaluatorOption,
-    EvaluatorOptions,
-    GeneratorOrDefault,
-    examples,
-    named,
-    with_shared,
-)
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     as_dict,
     progress,
@@ -34,35 +23,17 @@ EXAMPLES = examples(
 )
 
 
-@with_shared
+@declared
 def adapt(
     inputs: Inputs,
-    generator: GeneratorOrDefault = None,
-    evaluator: EvaluatorOption = None,
-    option: EvaluatorOptions = None,
-    cost: CostOption = "throughput",
-    policy: Annotated[
-        str, named(complete_policies, "When to plan anew: threshold, bound, static or clairvoyant.")
-    ] = "threshold",
-    threshold: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            metavar="NUMBER",
-            help="By how much a statistic may change, relative to the smaller value.",
-        ),
-    ] = 0.5,
-    gain: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            metavar="NUMBER",
-            help="By how much a plan has to be better to replace the running one.",
-        ),
-    ] = 0.1,
-    batch_size: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="Events in a round.")
-    ] = 65_536,
+    generator: str | None = None,
+    evaluator: str | None = None,
+    option: list[str] | None = None,
+    cost: str = "throughput",
+    policy: str = "threshold",
+    threshold: float = 0.5,
+    gain: float = 0.1,
+    batch_size: int = 65_536,
 ) -> None:
     """Run plans that follow the stream's statistics.
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepbench.presentation.commands.completion import (
-    complete_aggregators,
-    complete_emits,
-    complete_evaluators,
-    complete_scopes,
-    complete_sharing,
-)
 from cepbench.presentation.commands.inputs import StreamInputs
-from cepbench.presentation.commands.match_files import match_writer, to_file
-from cepbench.presentation.commands.options import examples, named, with_shared
+from cepbench.presentation.commands.match_files import match_writer
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     progress,
     write_json,
@@ -43,58 +36,16 @@ EXAMPLES = examples(
 SHOWN = 5
 
 
-@with_shared
+@declared
 def aggregate(
     inputs: StreamInputs,
-    method: Annotated[
-        str | None,
-        named(
-            complete_aggregators,
-            "How values are computed; without it, the fastest method that can.",
-            "--method",
-            "-m",
-        ),
-    ] = None,
-    emit: Annotated[
-        str,
-        named(
-            complete_emits,
-            "After which events there is a value: trigger, those that could complete a match; "
-            "or change, those after which it differs.",
-            metavar="WHEN",
-        ),
-    ] = "trigger",
-    scope: Annotated[
-        str,
-        named(
-            complete_scopes,
-            "Which matches count: window, those whose first event has not expired; trigger, "
-            "those that this event completes; or stream, all so far.",
-            metavar="MATCHES",
-        ),
-    ] = "window",
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TIME",
-            help="Give the values at this time, instead of after events; may be repeated.",
-        ),
-    ] = None,
-    sharing: Annotated[
-        str | None,
-        named(
-            complete_sharing,
-            "What the queries of a workload compute together: the plan of a planner such as "
-            "SHARON, of counts, or CHASE, of matches; without it nothing.",
-            metavar="PLANNER",
-        ),
-    ] = None,
-    evaluator: Annotated[
-        str | None, named(complete_evaluators, "How the method two-step finds matches.")
-    ] = None,
-    output: Annotated[
-        Path | None, to_file("Write all values to this file (.parquet, .csv or .arrow).")
-    ] = None,
+    method: str | None = None,
+    emit: str = "trigger",
+    scope: str = "window",
+    at: list[str] | None = None,
+    sharing: str | None = None,
+    evaluator: str | None = None,
+    output: Path | None = None,
 ) -> None:
     """Compute the values of AGG, of a pattern or of a workload.
 

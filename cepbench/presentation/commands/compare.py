@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.presentation.commands.completion import complete_aggregators, complete_evaluators
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
-from cepbench.presentation.commands.options import (
-    CostOrDefault,
-    EvaluatorOptions,
-    GeneratorsOption,
-    PlannersOption,
-    examples,
-    named,
-    with_shared,
-)
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     progress_of_runs,
     share_bar,
@@ -37,36 +28,17 @@ EXAMPLES = examples("cepbench compare --pattern-name rare-last --data nasdaq-sty
 NOISY = 1.5
 
 
-@with_shared
+@declared
 def compare(
     inputs: Inputs,
-    generator: GeneratorsOption = None,
-    planner: PlannersOption = None,
-    method: Annotated[
-        list[str] | None,
-        named(
-            complete_aggregators,
-            "With AGG: how values are computed; may be repeated. Without it, all methods.",
-            "--method",
-            "-m",
-        ),
-    ] = None,
-    evaluator: Annotated[
-        list[str] | None,
-        named(
-            complete_evaluators,
-            "Evaluator; may be repeated. Without it, the default for each kind of plan.",
-            "--evaluator",
-        ),
-    ] = None,
-    option: EvaluatorOptions = None,
-    repetitions: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="Minimum number of runs of each plan.")
-    ] = 3,
-    seconds: Annotated[
-        float, typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan.")
-    ] = 0.3,
-    cost: CostOrDefault = None,
+    generator: list[str] | None = None,
+    planner: list[str] | None = None,
+    method: list[str] | None = None,
+    evaluator: list[str] | None = None,
+    option: list[str] | None = None,
+    repetitions: int = 3,
+    seconds: float = 0.3,
+    cost: str | None = None,
 ) -> None:
     """Plan with every plan generator and measure every distinct plan.
 

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from cepbench.errors import DatasetError
-from cepbench.presentation.commands.completion import complete_data
-from cepbench.presentation.commands.options import (
-    GROUP,
-    JsonOption,
-    MasterOption,
-    SeedOption,
-    examples,
-)
+from cepbench.presentation.commands.options import GROUP, declared, examples
 from cepbench.presentation.commands.output import log, progress, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -28,18 +21,10 @@ LOOP_EVENTS = 5_000_000
 
 app = typer.Typer(help="Data sets: list, make, ingest, describe and measure them.", **GROUP)
 
-NameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        autocompletion=complete_data,
-        help="A data set such as nasdaq-style/quick, or the path of its folder.",
-    ),
-]
-
 
 @app.command("list", epilog=examples("cepbench data list"))
-def list_datasets(as_json: JsonOption = False) -> None:
+@declared
+def list_datasets(json: bool = False) -> None:
     """List the data sets, and how to obtain missing ones."""
     from pandas import NA
 
@@ -54,7 +39,7 @@ def list_datasets(as_json: JsonOption = False) -> None:
         }
         for name, row in listed().to_dict("index").items()
     ]
-    if as_json:
+    if json:
         write_json(rows)
         return
     columns = {"data set": "name", "events": "events", "at hand": "at_hand", "what it is": "about"}
@@ -69,33 +54,16 @@ def list_datasets(as_json: JsonOption = False) -> None:
         "      --set 'rates={IBM=1,Sun=50,Oracle=1}'",
     )
 )
+@declared
 def make(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A declared data set, or a new name.")
-    ],
-    identifiers: Annotated[
-        int | None, typer.Option(min=1, help="Stocks of a new nasdaq-style data set.")
-    ] = None,
-    days: Annotated[
-        int | None, typer.Option(min=1, help="Days of a new nasdaq-style or web-log data set.")
-    ] = None,
-    events: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Events of a new company-trades, stock-rates, stock-ticker, ten-symbols or "
-            "ticker-trades data set.",
-        ),
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Another parameter, its value as in TOML."
-        ),
-    ] = None,
-    seed: SeedOption = 0,
-    master: MasterOption = None,
-    as_json: JsonOption = False,
+    name: str,
+    identifiers: int | None = None,
+    days: int | None = None,
+    events: int | None = None,
+    changes: list[str] | None = None,
+    seed: int = 0,
+    master: str | None = None,
+    json: bool = False,
 ) -> None:
     """Generate a synthetic data set from a seed.
 
@@ -128,7 +96,7 @@ def make(
             _make(entry, declared.path, dict(declared.parameters), master)
     else:
         _make(entry, entry.undeclared(variant), {**sizes, "seed": seed}, master)
-    _show(open_entry(entry, variant), as_json)
+    _show(open_entry(entry, variant), json)
 
 
 @app.command(
@@ -137,27 +105,16 @@ def make(
         "cepbench data ingest lobster AAPL_2012-06-21_message.csv --output books/aapl",
     )
 )
+@declared
 def ingest(
-    kind: Annotated[
-        Literal["minute-bars", "lobster"],
-        typer.Argument(metavar="KIND", help="minute-bars or lobster."),
-    ],
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILES", help="Text files, plain or gzip.")
-    ],
-    name: Annotated[
-        str | None, typer.Option(help="Name in the catalogue; the data set is then KIND/NAME.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder to write to instead of --name.")
-    ] = None,
-    date: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="lobster: the day, if not in the file names."),
-    ] = None,
-    sort: Annotated[bool, typer.Option("--sort", help="Accept rows in any order of time.")] = False,
-    master: MasterOption = None,
-    as_json: JsonOption = False,
+    kind: Literal["minute-bars", "lobster"],
+    files: list[Path],
+    name: str | None = None,
+    output: Path | None = None,
+    date: datetime | None = None,
+    sort: bool = False,
+    master: str | None = None,
+    json: bool = False,
 ) -> None:
     """Ingest files into a data set, by Spark.
 
@@ -187,7 +144,7 @@ def ingest(
         report = ingest_lobster(spark, files, output, date=day, sort=sort)
     else:
         report = ingest_minute_bars(spark, files, output, sort=sort)
-    if as_json:
+    if json:
         write_json(
             {
                 "path": report.path,
@@ -207,11 +164,12 @@ def ingest(
 
 
 @app.command(epilog=examples("cepbench data describe nasdaq-style/sample"))
-def describe(name: NameArgument, as_json: JsonOption = False) -> None:
+@declared
+def describe(name: str, json: bool = False) -> None:
     """Show a data set: size, types, columns, source, and its library of patterns."""
     from cepbench.streams.datasets.opening import open_dataset
 
-    _show(open_dataset(name), as_json)
+    _show(open_dataset(name), json)
 
 
 @app.command(
@@ -220,23 +178,21 @@ def describe(name: NameArgument, as_json: JsonOption = False) -> None:
         "cepbench data stats nasdaq-style/sample --pattern rare-last",
     )
 )
+@declared
 def stats(
-    name: NameArgument,
-    pattern: Annotated[
-        str | None,
-        typer.Option(metavar="PATTERN", help="Name of a pattern in its library, or pattern text."),
-    ] = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    name: str,
+    pattern: str | None = None,
+    seed: int = 0,
+    json: bool = False,
 ) -> None:
     """Measure arrival rates by type, or all statistics of a pattern."""
     from cepbench.streams.datasets.opening import open_dataset
 
     dataset = open_dataset(name)
     if pattern is None:
-        _show_rates(dataset, as_json)
+        _show_rates(dataset, json)
     else:
-        _show_statistics(dataset, pattern, seed, as_json)
+        _show_statistics(dataset, pattern, seed, json)
 
 
 def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | None) -> None:

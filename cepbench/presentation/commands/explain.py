@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import html as markup
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cepbench.arguments import named_values
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
-from cepbench.presentation.commands.options import (
-    AlphaOption,
-    EvaluatorOption,
-    EvaluatorOptions,
-    GeneratorOrDefault,
-    LastOption,
-    PlannerOption,
-    examples,
-    expanded,
-    with_shared,
-)
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     as_dict,
     log,
@@ -40,26 +30,17 @@ EXAMPLES = examples(
 )
 
 
-@with_shared
+@declared
 def explain(
     inputs: Inputs,
-    generator: GeneratorOrDefault = None,
-    planner: PlannerOption = None,
-    evaluator: EvaluatorOption = None,
-    option: EvaluatorOptions = None,
-    run: Annotated[
-        bool, typer.Option(help="Run the plan, to compare estimates with actual numbers.")
-    ] = True,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            callback=expanded,
-            help="Also write an HTML page with a picture of the plan.",
-        ),
-    ] = None,
-    alpha: AlphaOption = 0.0,
-    last: LastOption = None,
+    generator: str | None = None,
+    planner: str | None = None,
+    evaluator: str | None = None,
+    option: list[str] | None = None,
+    run: bool = True,
+    html: Path | None = None,
+    alpha: float = 0.0,
+    last: str | None = None,
 ) -> None:
     """Compare a plan's estimates with a run, node by node.
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -21,8 +21,6 @@ from cepbench.errors import (
 )
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
-from cepbench.presentation.commands.completion import complete_data, complete_pattern_names
-from cepbench.presentation.commands.options import JsonOption, PluginOption, SeedOption, named
 from cepbench.presentation.commands.output import log, progress
 
 if TYPE_CHECKING:
@@ -40,66 +38,17 @@ if TYPE_CHECKING:
 class StreamInputs:
     """The arguments and options that name a pattern and its events."""
 
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PATTERN",
-            show_default=False,
-            help="Pattern text, a file with it, or - for standard input. Most commands take "
-            "several queries, too, each on lines that begin with its name: Q1 = PATTERN ….",
-        ),
-    ] = None
-    data: Annotated[
-        str | None,
-        named(
-            complete_data,
-            "A data set such as nasdaq-style/quick, or Parquet.",
-            "--data",
-            "-d",
-            metavar="NAME|PATH",
-        ),
-    ] = None
-    pattern_name: Annotated[
-        str | None,
-        named(complete_pattern_names, "A pattern of the data set's library, instead of PATTERN."),
-    ] = None
-    plugin: PluginOption = None
-    days: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set.")
-    ] = None
-    only_types: Annotated[
-        bool,
-        typer.Option(
-            "--only-types",
-            help="Read only events of the pattern's types, for data that exceeds memory.",
-        ),
-    ] = False
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPE,TIME",
-            help="Columns of event type and time in your Parquet; by default symbol,ts.",
-        ),
-    ] = None
-    hierarchy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Concepts above event types as JSON: {"Company": {"Computer": ["INTC", "DELL"]}}.',
-        ),
-    ] = None
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Read PATTERN as a paper prints it: zstream, sase+, a-seq or e-cube.",
-        ),
-    ] = None
-    within: Annotated[
-        str | None,
-        typer.Option(metavar="LENGTH", help="The window of queries of a dialect that have none."),
-    ] = None
-    json: JsonOption = False
+    text: str | None = None
+    data: str | None = None
+    pattern_name: str | None = None
+    plugin: list[Path] | None = None
+    days: int | None = None
+    only_types: bool = False
+    columns: str | None = None
+    hierarchy: Path | None = None
+    dialect: str | None = None
+    within: str | None = None
+    json: bool = False
 
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
@@ -241,17 +190,10 @@ class StreamInputs:
 
 @dataclass
 class Inputs(StreamInputs):
-    """The shared arguments and options of commands under :func:`~.options.with_shared`."""
+    """The shared arguments and options of commands under :func:`~.options.declared`."""
 
-    statistics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read rates and selectivities from a file, as written by `cepbench data stats "
-            "--json`, instead of measuring them.",
-        ),
-    ] = None
-    seed: SeedOption = 0
+    statistics: Path | None = None
+    seed: int = 0
 
     def read_statistics(self, asked: Pattern | Workload, stream: EventStream | None) -> Any:
         """The statistics in the file, or those measured on the stream; of a workload by query.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from cepbench.experiments.plugins import load_plugins
 from cepbench.papers import ALGORITHMS, REFERENCES
-from cepbench.presentation.commands.options import JsonOption, PluginOption, examples
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     progress,
     write_json,
@@ -25,7 +26,11 @@ EVALUATOR_KEYS = (
 )  # fmt: skip
 
 
-def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
+@declared
+def generators(
+    plugin: list[Path] | None = None,
+    json: bool = False,
+) -> None:
     """List the plan generators, with their sources.
 
     Those marked as default, user-defined ones included, are compared if no generator is named.
@@ -70,7 +75,11 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     )
 
 
-def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
+@declared
+def evaluators(
+    plugin: list[Path] | None = None,
+    json: bool = False,
+) -> None:
     """List the evaluators, with their sources."""
     with progress("loading evaluators"):
         from cepbench.engines.detection.registry import EVALUATORS

@@ -15,32 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cepbench.files import user_path, whole_file
+from cepbench.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
-
-#: Supported file extensions.
-ENDINGS = (".parquet", ".csv", ".arrow")
-
-
-def check_ending(file: Path | None) -> Path | None:
-    """Check the file extension before anything is run."""
-    file = None if file is None else user_path(file)
-    if file is not None and file.is_dir():
-        raise typer.BadParameter(f"{file} is a folder that is there already; give another name")
-    if file is not None and file.suffix not in ENDINGS:
-        raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
-    return file
-
-
-def to_file(help: str) -> Any:
-    """The option of a file whose extension is checked before anything is run."""
-    return typer.Option("--output", "-o", metavar="FILE", callback=check_ending, help=help)
 
 
 @contextmanager

@@ -1,22 +1,19 @@
-"""Options shared by commands, settings of groups, and examples."""
+"""Arguments and options of commands by ``options.toml``, settings of groups, and examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import Signature, signature
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
 from cepbench.files import user_path
-from cepbench.presentation.commands.completion import (
-    complete_costs,
-    complete_evaluators,
-    complete_generators,
-    complete_planners,
-)
+from cepbench.presentation.commands import completion
 
 #: Settings of every group of commands. Without rich, help is fast and fits narrow terminals.
 GROUP: dict[str, Any] = {
@@ -25,6 +22,9 @@ GROUP: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
+
+#: File extensions of matches and values that commands write.
+ENDINGS = (".parquet", ".csv", ".arrow")
 
 
 def examples(*commands: str) -> str:
@@ -35,144 +35,89 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", heading, *lines])
 
 
-def with_shared(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the arguments and options that it shares with other commands.
+def declared(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters are arguments and options as ``options.toml`` says.
 
-    It takes first a dataclass, whose fields are those arguments and options, then its own options, which
-    the help text lists before ``--plugin``.
+    If its first parameter is a dataclass, the fields of this are arguments and options that it shares
+    with other commands; the help text lists its own options before ``--plugin``.
     """
-    first, *own = signature(command, eval_str=True).parameters.values()
-    shared = signature(first.annotation, eval_str=True).parameters
-    names = list(shared)
-    plugin = names.index("plugin")
+    own, shared = [*signature(command, eval_str=True).parameters.values()], []
+    kind: Any = own[0].annotation if own else None
+    if is_dataclass(kind):
+        own, shared = own[1:], [*signature(kind, eval_str=True).parameters.values()]
+    names = [each.name for each in shared]
+    before = names.index("plugin") if shared else 0
 
     @wraps(command)
     def called(**given: Any) -> None:
-        command(first.annotation(**{name: given.pop(name) for name in names}), **given)
+        inputs = [kind(**{name: given.pop(name) for name in names})] if shared else []
+        command(*inputs, **given)
 
     # Typer reads a command's arguments and options from its signature.
-    parameters = list(shared.values())
+    listed = [*shared[:before], *own, *shared[before:]]
     called.__signature__ = Signature(  # type: ignore[attr-defined]
-        [*parameters[:plugin], *own, *parameters[plugin:]]
+        [_with_declaration(each, command) for each in listed]
     )
     return called
 
 
-def named(complete: Callable[..., list[str]], help: str, *flags: str, metavar: str = "NAME") -> Any:
-    """An option whose value is a word that tab completion knows."""
-    return typer.Option(*flags, metavar=metavar, autocompletion=complete, help=help)
+def _with_declaration(parameter: Parameter, command: Callable[..., None]) -> Parameter:
+    """A parameter as an argument or option of typer."""
+    its = dict(_declaration(parameter, command))
+    if its.pop("argument", False):
+        made = typer.Argument(show_default=False, **_made(its))
+    else:
+        is_switch = parameter.annotation is bool
+        flags = [f"--{parameter.name.replace('_', '-')}"] if is_switch else []
+        made = typer.Option(*its.pop("flags", flags), **_made(its))
+    return parameter.replace(annotation=Annotated[parameter.annotation, made])
 
 
-def expanded(path: Path | None) -> Path | None:
+def _made(its: dict[str, Any]) -> dict[str, Any]:
+    """A table of ``options.toml`` as arguments of typer."""
+    paths = {None: None, "user": _expanded, "ending": _checked_ending}
+    complete, callback = its.pop("complete", None), paths[its.pop("path", None)]
+    completed = complete and getattr(completion, f"complete_{complete}")
+    return {**its, "callback": callback, "autocompletion": completed}
+
+
+def _declaration(parameter: Parameter, command: Callable[..., None]) -> Mapping[str, Any]:
+    """The table of a parameter of a command."""
+    of_module = _tables().get(command.__module__.rpartition(".")[2], {})
+    of_function = of_module.get(command.__name__, {})
+    names = [parameter.name]
+    if get_origin(_without_none(parameter.annotation)) is list:
+        names.insert(0, f"{parameter.name}s")
+    found: Mapping[str, Any] = next(
+        table[name]
+        for table in (of_function, of_module, _tables()["shared"])
+        for name in names
+        if "help" in table.get(name, ())
+    )
+    return found
+
+
+def _without_none(annotation: Any) -> Any:
+    """A type, of one or None the other one."""
+    some = [each for each in getattr(annotation, "__args__", ()) if each is not type(None)]
+    return some[0] if type(None) in getattr(annotation, "__args__", ()) else annotation
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _expanded(path: Path | None) -> Path | None:
     """A path of an option; where the shell leaves ``~`` as it is, as in ``--html=~/plan.html``."""
     return None if path is None else user_path(path)
 
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Write one JSON document to standard output.")
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, metavar="NUMBER", help="Seed of all random numbers.")
-]
-PluginOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE.py",
-        help="A Python file with user-defined plan generators or evaluators; may be repeated.",
-    ),
-]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Spark master; by default $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
-    ),
-]
-
-
-GeneratorOrDefault = Annotated[
-    str | None,
-    named(
-        complete_generators,
-        "Plan generator; `cepbench generators` lists them. By default DP-B, for an evaluator of orders "
-        "alone DP-LD, for several queries none.",
-        "--generator",
-        "-g",
-    ),
-]
-PlannerOption = Annotated[
-    str | None,
-    named(
-        complete_planners,
-        "Of several queries: what decides which matches are reused; by default CHASE.",
-    ),
-]
-PlannersOption = Annotated[
-    list[str] | None,
-    named(
-        complete_planners,
-        "Of several queries: what decides which matches are reused; may be repeated.",
-        "--planner",
-    ),
-]
-GeneratorsOption = Annotated[
-    list[str] | None,
-    named(
-        complete_generators,
-        "Plan generator; may be repeated. Without it: the default ones of `cepbench generators`.",
-        "--generator",
-        "-g",
-    ),
-]
-EvaluatorOption = Annotated[
-    str | None,
-    named(complete_evaluators, "Evaluator; without it, the default for the kind of plan."),
-]
-EvaluatorOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="An option of the evaluator; may be repeated. `cepbench evaluators` lists them.",
-    ),
-]
-AlphaOption = Annotated[
-    float, typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput.")
-]
-CostOption = Annotated[
-    str,
-    named(
-        complete_costs,
-        "Cost model that plans minimize; `cepbench generators` lists which generator can.",
-    ),
-]
-CostOrDefault = Annotated[
-    str | None,
-    named(
-        complete_costs,
-        "Cost model that plans minimize, by default throughput; `cepbench generators` lists which "
-        "generator can. Of several queries calibrated, the default, or e-cube.",
-        "--cost",
-    ),
-]
-RewriteOption = Annotated[
-    bool,
-    typer.Option("--rewrite", help="Plan an equivalent pattern with fewer or cheaper operators."),
-]
-TimeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="ATTRIBUTE",
-        help="The attribute that holds each event's time, for --rewrite: conditions on it are then "
-        "an order.",
-    ),
-]
-LastOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VARIABLE",
-        help="The variable whose event is expected last, for --alpha; by default determined on the "
-        "data.",
-    ),
-]
+def _checked_ending(path: Path | None) -> Path | None:
+    """Check the file extension before anything is run."""
+    file = _expanded(path)
+    if file is not None and file.is_dir():
+        raise typer.BadParameter(f"{file} is a folder that is there already; give another name")
+    if file is not None and file.suffix not in ENDINGS:
+        raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    return file

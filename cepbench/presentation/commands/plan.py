@@ -12,17 +12,7 @@ import typer
 
 from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.presentation.commands.inputs import Inputs, check_kind, last_variable, texts
-from cepbench.presentation.commands.options import (
-    AlphaOption,
-    CostOrDefault,
-    GeneratorsOption,
-    LastOption,
-    PlannersOption,
-    RewriteOption,
-    TimeOption,
-    examples,
-    with_shared,
-)
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     progress,
     width,
@@ -60,16 +50,16 @@ NODE_KEYS = (
 )  # fmt: skip
 
 
-@with_shared
+@declared
 def plan(
     inputs: Inputs,
-    generator: GeneratorsOption = None,
-    planner: PlannersOption = None,
-    alpha: AlphaOption = 0.0,
-    last: LastOption = None,
-    cost: CostOrDefault = None,
-    rewrite: RewriteOption = False,
-    time: TimeOption = None,
+    generator: list[str] | None = None,
+    planner: list[str] | None = None,
+    alpha: float = 0.0,
+    last: str | None = None,
+    cost: str | None = None,
+    rewrite: bool = False,
+    time: str | None = None,
 ) -> None:
     """Show plans and their estimated costs.
 

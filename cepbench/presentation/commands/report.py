@@ -5,38 +5,14 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from cepbench.errors import ReportError
-from cepbench.presentation.commands.completion import (
-    complete_notebooks,
-    complete_profiles,
-    complete_studies,
-)
-from cepbench.presentation.commands.options import (
-    GROUP,
-    JsonOption,
-    PluginOption,
-    SeedOption,
-    examples,
-    expanded,
-    named,
-)
+from cepbench.presentation.commands.options import GROUP, declared, examples
 from cepbench.presentation.commands.output import log, log_state, progress, write_json, write_line
 
 app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
-
-FolderOption = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", callback=expanded, help="Folder of the report."
-    ),
-]
-NotebooksOption = Annotated[
-    Path, typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the notebooks.")
-]
 
 
 def check_notebooks(folder: Path) -> None:
@@ -49,39 +25,19 @@ def check_notebooks(folder: Path) -> None:
 
 
 @app.command("build", epilog=examples("cepbench report build --profile quick --only quickstart"))
+@declared
 def build(
-    profile: Annotated[
-        str, named(complete_profiles, "quick takes minutes, full takes hours.")
-    ] = "quick",
-    only: Annotated[
-        list[str] | None,
-        named(
-            complete_notebooks,
-            "Run only this notebook: a name of the report's notebooks, or any file, which "
-            "becomes an additional page; may be repeated.",
-            metavar="NOTEBOOK",
-        ),
-    ] = None,
-    study: Annotated[
-        list[str] | None,
-        named(
-            complete_studies,
-            "The notebooks of this study alone, by its paper's citation key; may be repeated.",
-            metavar="KEY",
-        ),
-    ] = None,
-    plugin: PluginOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished measurements.")] = False,
-    pages_only: Annotated[
-        bool, typer.Option("--pages-only", help="Run nothing; publish finished notebooks again.")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Treat warnings in notebooks as errors.")
-    ] = False,
-    output: FolderOption = Path("reports"),
-    notebooks: NotebooksOption = Path("notebooks"),
-    seed: SeedOption = 0,
-    json: JsonOption = False,
+    profile: str = "quick",
+    only: list[str] | None = None,
+    study: list[str] | None = None,
+    plugin: list[Path] | None = None,
+    fresh: bool = False,
+    pages_only: bool = False,
+    strict: bool = False,
+    output: Path = Path("reports"),
+    notebooks: Path = Path("notebooks"),
+    seed: int = 0,
+    json: bool = False,
 ) -> None:
     """Run the notebooks and publish them as a site.
 
@@ -125,7 +81,8 @@ def build(
 
 
 @app.command("open", epilog=examples("cepbench report open --output reports"))
-def open_report(output: FolderOption = Path("reports")) -> None:
+@declared
+def open_report(output: Path = Path("reports")) -> None:
     """Open the report in the browser, or print its path if there is none."""
     index = output / "index.html"
     if not index.is_file():

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cepbench.arguments import named_values
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
-from cepbench.presentation.commands.match_files import to_file, with_lists_as_text
-from cepbench.presentation.commands.options import (
-    EvaluatorOption,
-    EvaluatorOptions,
-    GeneratorOrDefault,
-    MasterOption,
-    PlannerOption,
-    examples,
-    with_shared,
-)
+from cepbench.presentation.commands.match_files import with_lists_as_text
+from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.output import (
     as_dict,
     progress,
@@ -46,30 +38,19 @@ EXAMPLES = examples(
 )
 
 
-@with_shared
+@declared
 def run(
     inputs: Inputs,
-    generator: GeneratorOrDefault = None,
-    planner: PlannerOption = None,
-    evaluator: EvaluatorOption = None,
-    option: EvaluatorOptions = None,
-    output: Annotated[
-        Path | None,
-        to_file("Write all matches to this file (.parquet, .csv or .arrow), in batches."),
-    ] = None,
-    attribute: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Also write this attribute of events; may be repeated."),
-    ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count matches (fastest).")] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Stop after this many matches.")
-    ] = None,
-    spark: Annotated[
-        bool,
-        typer.Option("--spark", help="Run in slices of the stream, on all cores or a cluster."),
-    ] = False,
-    master: MasterOption = None,
+    generator: str | None = None,
+    planner: str | None = None,
+    evaluator: str | None = None,
+    option: list[str] | None = None,
+    output: Path | None = None,
+    attribute: list[str] | None = None,
+    count: bool = False,
+    limit: int | None = None,
+    spark: bool = False,
+    master: str | None = None,
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 

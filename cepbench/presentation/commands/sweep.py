@@ -5,25 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
-from cepbench.presentation.commands.completion import complete_profiles, complete_sweeps
-from cepbench.presentation.commands.options import (
-    GROUP,
-    JsonOption,
-    MasterOption,
-    PluginOption,
-    SeedOption,
-    examples,
-    expanded,
-    named,
-    with_shared,
-)
+from cepbench.presentation.commands.options import GROUP, declared, examples
 from cepbench.presentation.commands.output import (
     log,
     log_state,
@@ -32,7 +21,7 @@ from cepbench.presentation.commands.output import (
     write_line,
     write_table,
 )
-from cepbench.presentation.commands.report import NotebooksOption, check_notebooks
+from cepbench.presentation.commands.report import check_notebooks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +35,6 @@ app = typer.Typer(help="Sweeps: many patterns, all generators or methods.", **GR
 BYTES_PER_EVENT = 4.2
 MICROSECONDS_PER_EVENT = 3.0
 
-FolderOption = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Folder of generated streams and results.")
-]
-
 _FOLDER = Path("reports/data")
 _SMALL = "--set 'data={identifiers=12, days=1}' --set patterns=1"
 
@@ -58,30 +43,13 @@ _SMALL = "--set 'data={identifiers=12, days=1}' --set patterns=1"
 class SweepInputs:
     """The shared arguments and options of commands that run or estimate sweeps."""
 
-    sweeps: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE|NAME...",
-            autocompletion=complete_sweeps,
-            help="Sweep files, or names of `cepbench sweep list`.",
-        ),
-    ]
-    profile: Annotated[
-        str | None,
-        named(complete_profiles, "Profile of the file; by default quick, if it has one."),
-    ] = None
-    master: MasterOption = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="Override a key, with a value as in the file; may be repeated.",
-        ),
-    ] = None
-    plugin: PluginOption = None
-    folder: FolderOption = _FOLDER
-    json: JsonOption = False
+    sweeps: list[str]
+    profile: str | None = None
+    master: str | None = None
+    changes: list[str] | None = None
+    plugin: list[Path] | None = None
+    folder: Path = _FOLDER
+    json: bool = False
 
     def read(self) -> list[Sweep]:
         """The sweeps, validated as far as possible without their data."""
@@ -167,20 +135,13 @@ class SweepInputs:
 @app.command(
     "run", epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}")
 )
-@with_shared
+@declared
 def run(
     inputs: SweepInputs,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Estimate the total duration first.")
-    ] = False,
-    page: Annotated[
-        bool, typer.Option("--page", help="Publish each sweep as a page of the report.")
-    ] = False,
-    report: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the report for --page."),
-    ] = Path("reports"),
-    notebooks: NotebooksOption = Path("notebooks"),
+    estimate: bool = False,
+    page: bool = False,
+    report: Path = Path("reports"),
+    notebooks: Path = Path("notebooks"),
 ) -> None:
     """Run sweeps.
 
@@ -233,7 +194,7 @@ def run(
     "estimate",
     epilog=examples(f"cepbench sweep estimate latency --set 'sizes=[3]' \\\n      {_SMALL}"),
 )
-@with_shared
+@declared
 def estimate(inputs: SweepInputs) -> None:
     """Estimate how long sweeps take, from a sample of their patterns.
 
@@ -253,7 +214,8 @@ def estimate(inputs: SweepInputs) -> None:
 
 
 @app.command("list", epilog=examples("cepbench sweep list"))
-def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
+@declared
+def list_sweeps(folder: Path = _FOLDER, json: bool = False) -> None:
     """List the sweeps of the studies, and the results in the folder."""
     from cepbench.experiments.sweeps.store import COMPLETE, count_rows
     from cepbench.experiments.sweeps.sweep_file import named_sweeps, read_sweep
@@ -285,21 +247,15 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
     "compare",
     epilog=examples("cepbench sweep compare reports/data/sweeps/types-f964d09a before.parquet"),
 )
+@declared
 def compare(
-    first: Annotated[str, typer.Argument(metavar="FIRST", help="Folder of a sweep, or Parquet.")],
-    second: Annotated[
-        str, typer.Argument(metavar="SECOND", help="Likewise; ratios are second / first.")
-    ],
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Column of the results; may be repeated."),
-    ] = None,
-    by: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Group by pattern_set, size, or both.")
-    ] = None,
-    folder: FolderOption = _FOLDER,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
+    first: str,
+    second: str,
+    metric: list[str] | None = None,
+    by: list[str] | None = None,
+    folder: Path = _FOLDER,
+    seed: int = 0,
+    json: bool = False,
 ) -> None:
     """Compare two sweeps pattern by pattern, with the significance of differences.
 
