@@ -42,9 +42,10 @@ def declared(command: Callable[..., None]) -> Callable[..., None]:
     with other commands; the help text lists its own options before ``--plugin``.
     """
     own, shared = [*signature(command, eval_str=True).parameters.values()], []
-    kind: Any = own[0].annotation if own else None
-    if is_dataclass(kind):
-        own, shared = own[1:], [*signature(kind, eval_str=True).parameters.values()]
+    kind: Any = None
+    if own and is_dataclass(own[0].annotation):
+        kind = own.pop(0).annotation
+        shared = [*signature(kind, eval_str=True).parameters.values()]
     names = [each.name for each in shared]
     before = names.index("plugin") if shared else 0
 
