@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 import typer
 
 import cepbench as cep
-from cepbench.presentation.commands import completion
+from cepbench.presentation.commands import completion, options
 from cepbench.presentation.commands.app import app
 from tests.notebooks.tiny import write_notebook
 
@@ -121,6 +122,19 @@ print("LOADED", *(heavy & set(sys.modules)))
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "LOADED"
+
+
+def helps_in(tables: dict[str, Any]) -> set[str]:
+    """The help texts of a table of options and of the tables in it."""
+    found = [its for its in tables.values() if isinstance(its, dict)]
+    own = {its["help"] for its in found if "help" in its}
+    return own.union(*(helps_in(its) for its in found if "help" not in its))
+
+
+def test_the_table_of_options_has_what_commands_take_and_nothing_else() -> None:
+    text = Path(options.__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    taken = {its.help for command in COMMANDS.values() for its in command.params}
+    assert taken == helps_in(tomllib.loads(text))
 
 
 def test_names_are_completed() -> None:
