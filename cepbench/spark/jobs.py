@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import time
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -184,6 +186,15 @@ def _outcome(function: Callable[[Any], Any], item: Any) -> Any:
         return function(item)
     except CepbenchError as error:
         return error
+    finally:
+        _freeze_what_is_loaded()
+
+
+@cache
+def _freeze_what_is_loaded() -> None:
+    """Once in a worker: PySpark collects garbage after every task, a tenth of a second over all modules."""
+    gc.collect()
+    gc.freeze()
 
 
 def check_is_builtin(name: str | None, registry: Registry[Any], instead: str) -> None:

@@ -59,7 +59,7 @@ from cepbench.streams.event_stream import EventStream
 
 #: Events of the untimed run with which each evaluator is warmed up, and the most matches that a method
 #: lists in it.
-WARM_UP_EVENTS, WARM_UP_MATCHES = 5_000, 100_000
+WARM_UP_EVENTS, WARM_UP_MATCHES = 1_000, 100_000
 
 #: Events of a batch whose matches are built and dropped.
 BATCH_EVENTS = 16_384

@@ -110,6 +110,9 @@ def run_notebook(
                 resources={"metadata": {"path": str(path.parent)}},
                 start_timeout=300,  # a busy machine imports slowly
                 progress_bar=False,
+                # Written at its end: before and after each cell takes as long as the charts of a page.
+                request_save_on_cell_execute=False,
+                autosave_cell_every=0,
                 kernel_manager_class=_Kernel,
                 # Files instead of ports: no other user of the machine can reach the kernel. Of a
                 # name of its own: by default they are ``kernel-ipc-1`` … in the notebook's

@@ -24,7 +24,7 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "quick": {
             "sizes": (3, 4, *range(6, 25, 2), 50, 100, 200),
             "patterns": 3,
-            "budget_seconds": 2.0,
+            "budget_seconds": 1.0,
             "plan_seconds": 0.1,
         },
         "full": {"sizes": SIZES, "patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},

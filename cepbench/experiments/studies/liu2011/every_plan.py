@@ -38,8 +38,11 @@ PRINTED = "as printed"
 #: The fastest plans that are measured again beside the planners'.
 _BEST = 10
 
-#: Profile → runs of every plan, and of the planners' and the fastest.
-PROFILES = {"quick": {"every": 1, "repetitions": 10}, "full": {"every": 5, "repetitions": 30}}
+#: Profile → the engines, and runs of every plan, and of the planners' and the fastest.
+PROFILES = {
+    "quick": {"evaluators": ("hierarchical-stacks",), "every": 1, "repetitions": 10},
+    "full": {"evaluators": ("hierarchical-stacks", "tree"), "every": 5, "repetitions": 30},
+}
 
 
 def every_plan(problem: ReuseProblem) -> Iterator[Sources]:
