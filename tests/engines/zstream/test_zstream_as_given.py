@@ -187,7 +187,7 @@ def test_the_work_of_each_operator_is_that_of_the_algorithms(
     metrics = detector.metrics()
     assert metrics.matches == len(naive_matches(parse(text), events))
     for name in WORK:
-        assert metrics.details[name] == nodes[name].sum()
+        assert metrics.work[name] == nodes[name].sum()
 
 
 @given(data=st.data())
