@@ -39,6 +39,8 @@ WORDS = {
         "the sequences that a search extends, of zstream the records of the plan as given; neither "
         "has to store them. Automata have runs instead.",
         _PARTIAL,
+        "the size of batches, of stack-nfa and zstream: what no match can have any more is dropped between "
+        "them",
     ),
     "comparisons": Word(
         "comparisons",

@@ -206,11 +206,11 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
     if runs[run, LATEST] < now - plan.window:
         free(state, run, plan)
         return pending
-    state.tallies[VISITED] += 1
-    note_read(run, at_state, plan, state, now - plan.window)
     forbidden = plan.forbidden[at_state]
     if forbidden and runs[run, DOOMED] < now:
         return _forbid(run, at_state, pending, plan, state)
+    state.tallies[VISITED] += 1
+    note_read(run, at_state, plan, state, now - plan.window)
     pending = _move(run, at_state, row, pending, plan, state, events)
     if (
         events.flags[row] & forbidden
