@@ -199,11 +199,11 @@ def counters_of(where: str, text: str) -> Iterator[tuple[str, Metrics]]:
             result = cep.aggregate(pattern, events, name)
         except (PatternError, cep.errors.EvaluationError):
             continue
-        whole = {"rows": len(result.rows), **_counted(vars(result.metrics))}
+        whole = {"rows": len(result.rows), **_counted(result.metrics.to_dict())}
         yield name, whole
         aggregator = cep.Aggregator(pattern, name)
         rows = sum(len(aggregator.push(batch)) for batch in events.batches(PUSHED))
-        live = {"rows": rows, **_counted(vars(aggregator.metrics))}
+        live = {"rows": rows, **_counted(aggregator.metrics.to_dict())}
         yield f"{name}, live", _differing(live, whole)
 
 

@@ -14,6 +14,7 @@ from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.slices import SliceAggregation, SliceValues
 from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.engines.runs.work import Work
 from cepbench.errors import EvaluationError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -139,6 +140,7 @@ def _result(
             peak_counters=max(its.peak_counters for its in metrics),
             peak_objects=max(its.peak_objects for its in metrics),
             peak_bytes=max(its.peak_bytes for its in metrics),
+            work=Work.total(its.work for its in metrics),
         ),
         Rows.of(sorted(rows, key=lambda row: row.position), floats),
         at=False,

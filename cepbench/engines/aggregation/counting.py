@@ -19,6 +19,7 @@ from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.runs.pieces import events_at_once
+from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.windows import CountingWindow
@@ -78,7 +79,7 @@ class CountingRun(Stateful):
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
-        "_reader", "_known_kinds", "parts", "groups", "_starts", "_updates", "_peak_objects",
+        "_reader", "_known_kinds", "parts", "groups", "_starts", "_done[:]", "_last", "_peak_objects",
         "_peak_counters", "_peak_bytes", "_held.parts", "_held.times", "_held.flags", "_held.values",
         "_held.weights", "valuation", "_windows",
     )  # fmt: skip
@@ -108,7 +109,10 @@ class CountingRun(Stateful):
         self._held = self._no_events()
         #: Times and partitions of first events whose expiry has not been seen.
         self._starts = np.zeros((2, 0), np.int64)
-        self._updates = self._peak_objects = self._peak_counters = self._peak_bytes = 0
+        #: Rows begun, counters changed, and rows read; and the time of the last event.
+        self._done = np.zeros(3, np.int64)
+        self._last: int | None = None
+        self._peak_objects = self._peak_counters = self._peak_bytes = 0
 
     def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
         """The tables of the pattern."""
@@ -130,6 +134,7 @@ class CountingRun(Stateful):
             changes = self._changes(part, until)
             rows.append(self.valuation.push(part, changes, self.groups))
             self._measure()
+            self._last = until
             self._drop(until - self._sequence.pattern.window.length)
         return Rows.joined(rows)
 
@@ -167,8 +172,8 @@ class CountingRun(Stateful):
         found = []
         given = self._given(events, are_sampled, until)
         for window, its in zip(self._windows, given, strict=True):
-            totals, updates = window.push(its, int(are_sampled.sum()))
-            self._updates += updates
+            totals, done = window.push(its, int(are_sampled.sum()))
+            self._done += done
             found.append(totals)
         return found
 
@@ -381,11 +386,19 @@ class CountingRun(Stateful):
 
     def metrics(self) -> AggregateMetrics:
         """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.metrics`."""
+        begun, updates, read = self._done.tolist()
+        work = {"counters_updated": updates}
+        if self._sequence.layout.items.by_start:
+            # Rows leave with the next event of their partition.
+            earliest = (self._last or 0) - self._sequence.pattern.window.length
+            active = sum(w.active(earliest) for w in self._windows if isinstance(w, CountingWindow))
+            work |= {"rows_created": begun, "rows_expired": begun - active, "rows_read": read}
         return AggregateMetrics(
-            updates=self._updates,
+            updates=updates,
             peak_counters=self._peak_counters,
             peak_objects=self._peak_objects,
             peak_bytes=self._peak_bytes,
+            work=Work(work),
         )
 
     @property

@@ -79,4 +79,4 @@ class ReuseRun(Stateful):
     def metrics(self) -> AggregateMetrics:
         """Metrics so far, summed over the queries; the maxima may be of different times."""
         found = AggregateMetrics.of_runs([run.metrics() for run in self._runs.values()])
-        return replace(found, updates=self._updates)
+        return replace(found, updates=self._updates, work=self._detector.metrics().work)

@@ -176,8 +176,8 @@ class GraphWindow(Stateful):
         # With the number of partitions.
         return 8 + sum(array.nbytes for its in self._kept for array in its)
 
-    def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
-        """See :meth:`cepbench.engines.aggregation.windows.CountingWindow.push`."""
+    def push(self, events: Events, samples: int) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`cepbench.engines.sequence_counts.windows.CountingWindow.push`; without rows."""
         parts, updates = [], 0
         for place, (first, behind) in enumerate(pairwise(events.spans.tolist())):
             if first < behind:
@@ -193,7 +193,7 @@ class GraphWindow(Stateful):
         found: np.ndarray = np.zeros(samples, object if is_large else self._dtype)
         for places, totals in parts:
             found[places] = totals
-        return found, updates
+        return found, np.array([0, updates, 0])
 
     def _advanced(self, state: tables.State, events: Events) -> tables.State:
         """The state of a partition after its events, with a value for each sample in ``out``."""

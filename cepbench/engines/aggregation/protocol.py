@@ -10,12 +10,13 @@ of the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from cepbench.engines.runs.work import Work
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -67,6 +68,9 @@ class AggregateMetrics:
         until it expires, plus the maximum number of buffered events.
     peak_bytes : int or float
         Maximum size of the state; NaN if not measured.
+    work : Work
+        What was done, in the words of :data:`~cepbench.engines.runs.work.WORDS`; of ``two-step`` by the
+        evaluator.
     """
 
     seconds: float = 0.0
@@ -75,6 +79,10 @@ class AggregateMetrics:
     peak_counters: int = 0
     peak_objects: int = 0
     peak_bytes: int | float = nan
+    work: Work = field(default_factory=Work)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "work", Work(self.work))
 
     @classmethod
     def of_runs(cls, listed: Sequence[AggregateMetrics]) -> AggregateMetrics:
@@ -84,7 +92,13 @@ class AggregateMetrics:
             peak_counters=sum(its.peak_counters for its in listed),
             peak_objects=sum(its.peak_objects for its in listed),
             peak_bytes=sum(its.peak_bytes for its in listed),
+            work=Work.total(its.work for its in listed),
         )
+
+    def to_dict(self) -> dict[str, float]:
+        """All by name, and the words of work."""
+        plain = {name: value for name, value in vars(self).items() if name != "work"}
+        return {**plain, **self.work}
 
     @property
     def seconds_per_slide(self) -> float:

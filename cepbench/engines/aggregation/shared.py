@@ -21,6 +21,7 @@ from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedPro
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.runs.work import Work
 from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
@@ -89,7 +90,7 @@ class SharedRun(Stateful):
     """Several queries over the same partitions, which have the numbers that the first query gives them."""
 
     SAVED = (
-        "reader", "_known_kinds", "_queries", "_number", "_counters", "_starts", "_held", "_updates",
+        "reader", "_known_kinds", "_queries", "_number", "_counters", "_starts", "_held", "_dropped",
         "_peak_rows", "_peak_counters", "_peak_bytes",
     )  # fmt: skip
 
@@ -113,7 +114,9 @@ class SharedRun(Stateful):
         #: By program: the events at the last timestamp, and the counters of each partition.
         self._held: list[_Events] = []
         self._counters: list[list[SharedCounters]] = []
-        self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
+        self._peak_rows = self._peak_counters = self._peak_bytes = 0
+        #: What partitions did that are no more, in the columns of their progress.
+        self._dropped = np.zeros(tables.PROGRESS, np.int64)
 
     def push(self, batch: EventStream) -> dict[str, Rows]:
         """Process the next events; returns the rows of each query."""
@@ -323,31 +326,44 @@ class SharedRun(Stateful):
             active[parts] = True
         if active.all():
             return
-        before, numbers = self._sum(tables.UPDATES), np.cumsum(active) - 1
+        before, numbers = self._done(), np.cumsum(active) - 1
         self._held = [its._replace(parts=numbers[its.parts]) for its in self._held]
         self._starts = [np.stack((times, numbers[parts])) for times, parts in self._starts]
         self._counters = [[*compress(its, active)] for its in self._counters]
-        self._updates += before - self._sum(tables.UPDATES)
+        self._dropped = self._dropped + before - self._done()
         for query in self._queries.values():
             query.keep(active)
 
     def _measure(self) -> None:
-        self._peak_rows = max(self._peak_rows, self._sum(tables.PEAK_ROWS))
-        self._peak_counters = max(self._peak_counters, self._sum(tables.PEAK_COUNTERS))
+        present = self._done() - self._dropped
+        self._peak_rows = max(self._peak_rows, int(present[tables.PEAK_ROWS]))
+        self._peak_counters = max(self._peak_counters, int(present[tables.PEAK_COUNTERS]))
         size = sum(its.bytes for listed in self._counters for its in listed)
         self._peak_bytes = max(self._peak_bytes, size)
 
-    def _sum(self, column: int) -> int:
-        """Of what the counters of all partitions say of their progress."""
-        return sum(int(its.progress[column]) for listed in self._counters for its in listed)
+    def _done(self) -> np.ndarray:
+        """The progress of the counters of all partitions together, int64 (PROGRESS,)."""
+        listed = [its.progress for listed in self._counters for its in listed]
+        return np.sum([self._dropped, *listed], axis=0)
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
+        done = self._done()
+        created, read, products = done[[tables.CREATED, tables.READ, tables.PRODUCTS]].tolist()
+        counters = int(done[tables.UPDATES])
         return AggregateMetrics(
-            updates=self._updates + self._sum(tables.UPDATES),
+            updates=counters + products,
             peak_counters=self._peak_counters,
             peak_objects=self._peak_rows,
             peak_bytes=self._peak_bytes,
+            work=Work(
+                {
+                    "counters_updated": counters,
+                    "rows_created": created,
+                    "rows_read": read,
+                    "products": products,
+                }
+            ),
         )
 
     def weights(self, program: SharedProgram, batch: EventStream, rows: np.ndarray) -> np.ndarray:

@@ -143,6 +143,7 @@ class TwoStepRun(Stateful):
             peak_counters=self._folds.peak_counters,
             peak_objects=self._folds.peak_matches + (0 if buffered != buffered else int(buffered)),
             peak_bytes=found.peak_bytes,
+            work=found.work,
         )
 
     @property

@@ -26,6 +26,7 @@ from cepbench.engines.runs.protocol import Arguments, Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import unsealed
+from cepbench.engines.runs.work import Work
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -434,7 +435,7 @@ class Detector(Live):
     def _past_counts(self) -> dict[str, Any] | None:
         if self._past is None:
             return None
-        return {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST, "details")}
+        return {name: getattr(self._past, name) for name in (*_LARGEST, "details", "work")}
 
     @_past_counts.setter
     def _past_counts(self, counts: dict[str, Any] | None) -> None:
@@ -488,8 +489,7 @@ def shown_matches(
     return branches_frame(pattern.positive_names, matches)
 
 
-#: Metrics of several runs that add up, and those of which the largest counts.
-_SUMMED = ("partial_matches_created", "comparisons")
+#: Metrics of several runs of which the largest counts.
 _LARGEST = ("peak_partial_matches", "peak_buffered_events", "peak_bytes")
 
 
@@ -498,7 +498,6 @@ def added(first: Metrics, second: Metrics) -> Metrics:
     largest: dict[str, Any] = {
         name: max(getattr(second, name), getattr(first, name)) for name in _LARGEST
     }
-    summed = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
     names = dict.fromkeys([*first.details, *second.details])
     details = {name: first.details.get(name, 0) + second.details.get(name, 0) for name in names}
-    return Metrics(**summed, **largest, details=details)
+    return Metrics(**largest, details=details, work=Work.total([first.work, second.work]))

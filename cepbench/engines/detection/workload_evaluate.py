@@ -32,6 +32,7 @@ from cepbench.engines.reuse.sets import (
 )
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.result import Metrics, Result
+from cepbench.engines.runs.work import Work
 from cepbench.engines.runs.workload_result import Step, WorkloadMatches
 from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.patterns.model import Pattern
@@ -129,13 +130,17 @@ class _Run:
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
             self._kept[way.query] = kept_of(self._queries[way.query], found.found[0])
-        metrics = found.metrics
-        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
-        delta = metrics.matches - reused
+        metrics, words = found.metrics, asdict(work)
         step = Step(
-            way.query, way.source, metrics.matches, reused, delta, metrics.seconds, **asdict(work)
-        )
+            way.query, way.source, metrics.matches, reused, metrics.matches - reused,
+            metrics.seconds, **words,
+        )  # fmt: skip
         self.taken.append(step)
+        words |= {"reused": reused, "delta": step.delta}
+        # Not all evaluators count what is assembled from scratch.
+        known = {word: number for word, number in words.items() if number == number}
+        found = replace(found, metrics=replace(metrics, work=Work({**metrics.work, **known})))
+        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
 
     def reuse(self, way: Reuse) -> None:
         """Compute a query from its sources."""
@@ -296,13 +301,11 @@ def total_metrics(
     matches: int = 0,
     peak_bytes: float = math.nan,
 ) -> Metrics:
-    """The metrics of a workload; those not given are sums over its queries."""
-    listed = [*metrics]
+    """The metrics of a workload; its work is the sum over the queries."""
     return Metrics(
         seconds=seconds,
         events=events,
         matches=matches,
-        partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
         peak_bytes=peak_bytes,
-        comparisons=np.nansum([its.comparisons for its in listed]).item(),
+        work=Work.total(its.work for its in metrics),
     )

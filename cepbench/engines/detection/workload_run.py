@@ -32,6 +32,7 @@ from cepbench.engines.reuse.sets import (
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
+from cepbench.engines.runs.work import Work
 from cepbench.errors import PartialMatchLimitError, errors_naming
 from cepbench.planning.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -104,7 +105,7 @@ class WorkloadRun(Stateful):
         #: The number of the state that a detector shares with others.
         self._groups: dict[str, int] = {}
         #: Those of detectors that are no more.
-        self._past = Metrics(partial_matches_created=0, comparisons=0)
+        self._past = Metrics()
         self._unused = tuple(reused)
         self._link()
         if groups is None:
@@ -427,12 +428,12 @@ class WorkloadRun(Stateful):
         return [self.detectors[way.query] for way in self._ways if way.source is None]
 
     @property
-    def _past_work(self) -> list[float]:
-        return [self._past.partial_matches_created, self._past.comparisons]
+    def _past_work(self) -> Mapping[str, int]:
+        return self._past.work
 
     @_past_work.setter
-    def _past_work(self, counts: list[float]) -> None:
-        self._past = Metrics(partial_matches_created=counts[0], comparisons=counts[1])
+    def _past_work(self, work: Mapping[str, int]) -> None:
+        self._past = Metrics(work=Work(work))
 
 
 def _joined(parts: Sequence[Tables]) -> Tables:

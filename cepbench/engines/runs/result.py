@@ -20,6 +20,7 @@ from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import BranchMatches, branches_frame
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
+from cepbench.engines.runs.work import WORDS, Work
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
@@ -99,6 +100,9 @@ class Metrics:
     runs: RunCounts | None = None  #: what the runs of an automaton did, if the evaluator has one
     #: Further metrics, specific to the evaluator.
     details: Mapping[str, float] = field(default_factory=dict)
+    #: What was done, in the words of :data:`~cepbench.engines.runs.work.WORDS`, two of which are also
+    #: metrics above.
+    work: Work = field(default_factory=Work)
 
     def __post_init__(self) -> None:
         if self.details and (taken := self.details.keys() & _metric_names()):
@@ -106,6 +110,14 @@ class Metrics:
                 f"details of metrics need other names than {', '.join(sorted(taken))}, which are "
                 "those of metrics"
             )
+        work = dict(self.work)
+        for name in _WORDS:
+            value = getattr(self, name)
+            if value == value:
+                work[name] = value
+            elif name in work:
+                object.__setattr__(self, name, work[name])
+        object.__setattr__(self, "work", Work(work))
 
     @property
     def events_per_second(self) -> float:
@@ -114,7 +126,7 @@ class Metrics:
 
     def to_dict(self) -> dict[str, float]:
         """All metrics by name, and details; latencies are in seconds, NaN if not measured."""
-        special = ("latency", "runs", "details")
+        special = ("latency", "runs", "details", "work")
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in special}
         measured = {
             f"latency_{name}": getattr(self.latency, name) if self.latency else float("nan")
@@ -123,7 +135,7 @@ class Metrics:
         runs = self.runs.to_dict() if self.runs else {}
         return {
             "events_per_second": self.events_per_second, **plain, **measured, **runs,
-            **self.details,
+            **self.work, **self.details,
         }  # fmt: skip
 
     def describe(self) -> str:
@@ -143,7 +155,11 @@ class Metrics:
 @cache
 def _metric_names() -> frozenset[str]:
     """The names of all metrics, without details."""
-    return frozenset(Metrics().to_dict())
+    return frozenset(Metrics().to_dict()) | WORDS.keys()
+
+
+#: The metrics that are words of work.
+_WORDS = ("partial_matches_created", "comparisons")
 
 
 class NodeTable(Protocol):

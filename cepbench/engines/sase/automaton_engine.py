@@ -133,6 +133,16 @@ class AutomatonEngine(Engine):
         """The number of runs."""
 
     @property
+    def work(self) -> dict[str, int]:
+        """What runs did, in the words of :data:`~cepbench.engines.runs.work.WORDS`."""
+        tallies = self.tallies.tolist()
+        return {
+            "run_visits": tallies[tables.VISITED],
+            "edges_evaluated": tallies[tables.EVALUATED],
+            "events_reprocessed": tallies[tables.REPROCESSED],
+        }
+
+    @property
     def visits_apart(self) -> float:
         """Events read by runs, had none been merged; NaN if not known."""
         return math.nan

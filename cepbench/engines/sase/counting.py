@@ -139,7 +139,7 @@ class CountingEngine(AutomatonEngine):
 
     SAVED = (
         "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
-        "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held",
+        "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held", "_updates",
     )  # fmt: skip
 
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
@@ -148,6 +148,7 @@ class CountingEngine(AutomatonEngine):
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._items = layout.items
         self.tallies = np.zeros(automata.TALLIES, np.int64)
+        self._updates = 0
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
         self._window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
@@ -167,6 +168,11 @@ class CountingEngine(AutomatonEngine):
     @_state.setter
     def _state(self, state: tables.State) -> None:
         self._window.state = state
+
+    @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`; there are no runs to visit."""
+        return {"counters_updated": self._updates}
 
     def _found(self) -> Found:
         number = numbers.number_of(self._state.found[0, 0])
@@ -213,6 +219,7 @@ class CountingEngine(AutomatonEngine):
             tables.Events(rows, times, events.flags, events.values, spans, until, none, none), 0
         )
         self.tallies[automata.STARTED] += self._state.progress[tables.STARTED]
+        self._updates += int(self._state.progress[tables.UPDATES])
         if self._items.by_start:
             self._count_active(oldest)
         self._drop(until - self._items.window, held_again)

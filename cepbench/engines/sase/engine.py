@@ -69,6 +69,12 @@ class SaseEngine(AutomatonEngine):
         return self._state.profile
 
     @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`; counted histories are in no buffer."""
+        written = int(self.tallies[tables.WRITTEN])
+        return super().work | ({} if self.layout.plan.counts else {"buffer_writes": written})
+
+    @property
     def visits_apart(self) -> float:
         """Events read by runs, had none been merged; NaN unless histories are counted."""
         known = self.task.watched and not self.task.reports

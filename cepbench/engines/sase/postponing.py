@@ -18,6 +18,7 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
+from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
@@ -99,6 +100,11 @@ class PostponingEngine(SaseEngine):
         its = times[:end]
         its.flags.writeable = False
         return tables.Events(due, its, flags[:end], np.ascontiguousarray(values[:, :end]), first)
+
+    @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`; of both automata."""
+        return dict(Work.total([super().work, self._ahead.work]))
 
     def _bytes(self) -> int:
         # With the four numbers of the engine ahead.

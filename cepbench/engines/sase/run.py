@@ -18,6 +18,7 @@ from cepbench.engines.plan_runs.groups import GroupEngine
 from cepbench.engines.plan_runs.run import PlanRun
 from cepbench.engines.runs.protocol import Evaluator, Task
 from cepbench.engines.runs.result import Metrics, RunCounts
+from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.edge_table import EdgeTable, edge_counts
 from cepbench.engines.sase.kernels import tables
@@ -92,6 +93,7 @@ class AutomatonRun(PlanRun):
         return Metrics(
             peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
             peak_bytes=int(peaks[counts.PEAK_BYTES]),
+            work=Work.total(engine.work for engine in engines),
             runs=RunCounts(
                 runs_started=int(tallies[tables.STARTED]),
                 runs_split=int(tallies[tables.SPLIT]),

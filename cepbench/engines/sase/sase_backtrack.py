@@ -21,7 +21,7 @@ import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks
-from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, with_room
+from cepbench.engines.runs.kernels.graph import NEXT, empty_graph, reclaim, with_room
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
@@ -81,6 +81,12 @@ class BacktrackEngine(AutomatonEngine):
     def profile(self) -> np.ndarray:  # type: ignore[override]
         """See :mod:`cepbench.engines.sase.kernels.profile`."""
         return self._machine.profile
+
+    @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`; without unions, a node of the graph is an event selected."""
+        written = int(self._graph.totals[NEXT])
+        return super().work | ({"buffer_writes": written} if self.task.reports else {})
 
     def _round(self, events: tables.Events) -> None:
         plan, counters = self.layout.plan, self._state.counters

@@ -78,6 +78,14 @@ class BasicEngine(AutomatonEngine):
         return self._machine.profile
 
     @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`."""
+        return super().work | {
+            "buffer_writes": int(self.buffer.bounds[:, versioned_buffer.NEXT_POINTER].sum()),
+            "pointers_followed": self.written - self.constructed,
+        }
+
+    @property
     def visits_apart(self) -> float:
         """Events read by runs, none of which are merged."""
         return float(self.tallies[tables.VISITED])

@@ -114,9 +114,15 @@ class CountingWindow(Stateful):
         """The size of its state."""
         return self.state_bytes() + self._ends.nbytes
 
-    def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
+    def active(self, earliest: int) -> int:
+        """How many rows are of events from some time on."""
+        spans = self.state.spans[:, [tables.LOW, tables.HIGH]].tolist()
+        return sum(int((self.state.times[low:high] >= earliest).sum()) for low, high in spans)
+
+    def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, np.ndarray]:
         """Process some events; returns the totals (int64, float64 or Python ints) after those of them that
-        are in ``events.samples``, of which there are so many, and the number of updates.
+        are in ``events.samples``, of which there are so many, and the rows begun, the counters changed
+        and the rows read, int64 (3,).
         """
         self.make_room(np.diff(events.spans))
         progress = self.state.progress
@@ -132,9 +138,8 @@ class CountingWindow(Stateful):
             if progress[tables.IS_LARGE]:
                 self.widen()
         out = self.state.out
-        return integers(out) if self._is_exact and samples else out[:, 0], int(
-            progress[tables.UPDATES]
-        )
+        totals = integers(out) if self._is_exact and samples else out[:, 0]
+        return totals, progress[tables.STARTED :].copy()
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""

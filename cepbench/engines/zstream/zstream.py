@@ -39,6 +39,7 @@ from cepbench.engines.plan_runs.node_table import WORK
 from cepbench.engines.plan_runs.run import PlanRun
 from cepbench.engines.runs.protocol import Evaluator, Option, Run, Task
 from cepbench.engines.runs.result import Metrics
+from cepbench.engines.runs.work import Work
 from cepbench.engines.zstream.disjunctions import groups_of
 from cepbench.engines.zstream.engine import ZStreamEngine
 from cepbench.errors import UnsupportedPatternError
@@ -111,10 +112,11 @@ class ZStreamRun(PlanRun):
         """Metrics of the run so far, with rounds and work of all branches."""
         idle, assembly = np.sum([engine.rounds for engine in self._opened], axis=0).tolist()
         details = {"idle_rounds": idle, "assembly_rounds": assembly}
+        work = Work()
         if self._task.options["as_given"]:
-            work = np.sum([engine.work.sum(axis=0) for engine in self._opened], axis=0)
-            details |= dict(zip(WORK, work.tolist(), strict=True))
-        return replace(super().metrics(), details=details)
+            did = np.sum([engine.work.sum(axis=0) for engine in self._opened], axis=0)
+            work = Work(dict(zip(WORK, did.tolist(), strict=True)))
+        return replace(super().metrics(), details=details, work=work)
 
 
 ZSTREAM = Evaluator(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ def aggregated(
 def _measured(live: Aggregator) -> dict[str, Any]:
     metrics = live.metrics
     return {
-        **asdict(metrics),
+        **metrics.to_dict(),
         "seconds_per_slide": metrics.seconds_per_slide,
         "events_per_second": metrics.events / metrics.seconds if metrics.seconds else None,
     }

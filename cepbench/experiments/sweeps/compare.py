@@ -21,6 +21,7 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
 from cepbench.engines.runs.result import shown_bytes
+from cepbench.engines.runs.work import WORDS, Work
 from cepbench.errors import ExperimentError, PlanGeneratorError, errors_naming
 from cepbench.experiments.sweeps.cells import (
     ERROR,
@@ -62,16 +63,16 @@ COLUMNS = {
     "generator": (
         "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
         "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
-        "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
+        "peak_partial_matches", "peak_bytes", "comparisons", "work", "matches", "status", "reason",
     ),
     "planner": (
         "planner", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
         "events_per_second_q1", "events_per_second_q3", "times_naive", "runs", "measured_with",
-        "peak_bytes", "reused", "matches", "status", "reason",
+        "peak_bytes", "reused", "work", "matches", "status", "reason",
     ),
     "method": (
         "method", "seconds", "events_per_second", "seconds_per_slide", "runs", "updates",
-        "peak_counters", "peak_objects", "peak_bytes", "values", "status", "reason",
+        "peak_counters", "peak_objects", "peak_bytes", "work", "values", "status", "reason",
     ),
 }  # fmt: skip
 
@@ -136,6 +137,7 @@ _NUMBERS = {
     "peak_bytes": _Column("peak memory"),
     "comparisons": _Column("comparisons"),
     "reused": _Column("reused"),
+    "work": _Column("work"),
     "matches": _Column("matches"),
     "values": _Column("values"),
 }
@@ -149,6 +151,8 @@ def shown(row: Mapping[Any, Any], name: str) -> str:
         return f"those of {row['measured_with']}"
     if pd.isna(row[name]):
         return ""
+    if name == "work":
+        return str(row[name])
     _, form, times, unit = _NUMBERS[name]
     upper = f" – {row['events_per_second_q3']:,.0f}" if name == "events_per_second_q1" else ""
     return f"{times * row[name]:{form}}{unit}{upper}"
@@ -268,6 +272,7 @@ def compare(
         ``cost``, ``plan_seconds`` to make it, median ``events_per_second`` and quartiles (``_q1``,
         ``_q3``) over so many ``runs``, ``measured_with`` (the generator above whose plan is equal
         and whose runs these are, else missing), peaks (number and bytes), ``comparisons``,
+        ``work``, what was done in the words of :data:`~cepbench.engines.runs.work.WORDS`, as a text,
         ``matches``; ``status`` is ``ok``, or says with ``reason`` why there are no figures.
         With AGG one row a method: median ``seconds``, the other metrics of
         :class:`~cepbench.engines.aggregation.protocol.AggregateMetrics`, and the number of ``values``;
@@ -436,7 +441,9 @@ def _side(runs: pd.DataFrame) -> Any:
     }
     if not failed.empty:
         return row
-    row |= throughput(runs["events_per_second"])
+    counted = json.loads(row["details"] or "{}") | row
+    work = {word: counted[word] for word in WORDS if not pd.isna(counted.get(word))}
+    row |= throughput(runs["events_per_second"]) | {"work": Work(work).text()}
     if row["method"]:
         seconds, events = runs["seconds"].median(), shown["events"]
         row |= {

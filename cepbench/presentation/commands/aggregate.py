@@ -81,7 +81,7 @@ def aggregate(
                 "pattern": str(asked),
                 "method": result.method,
                 "sharing": sharing,
-                "metrics": vars(result.metrics),
+                "metrics": result.metrics.to_dict(),
                 "values": table.num_rows,
                 "output": output,
                 "last_values": [] if output else last,

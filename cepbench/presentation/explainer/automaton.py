@@ -93,6 +93,7 @@ class AutomatonExplanation(Explanation):
             f"{metrics.events_per_second:,.0f} events/s, with at most "
             f"{metrics.peak_partial_matches:,} runs at a time."
         )
+        yield from self._work()
         runs = metrics.runs
         if runs is not None:
             yield (

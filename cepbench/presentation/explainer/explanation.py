@@ -86,6 +86,7 @@ class Explanation(Report):
         return [
             f"{self.metrics.matches:,} matches in {self.metrics.events:,} events; "
             f"{self.metrics.seconds:.3g} s by the {self.evaluator} evaluator.",
+            *self._work(),
             *findings(self.nodes.to_dict("records")),
             f"Off by: × more or ÷ fewer than expected, ! from {once} and !! from {twice} on; "
             "at the root by rows created.",

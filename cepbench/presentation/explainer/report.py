@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from cepbench.diagram import Diagram
 from cepbench.engines.runs.result import Metrics
+from cepbench.engines.runs.work import Work
 from cepbench.markup import Html, shortened
 from cepbench.presentation.explainer.columns import Column, Row
 
@@ -41,6 +42,11 @@ class Report:
 
     def _content(self) -> Content:
         raise NotImplementedError
+
+    def _work(self) -> list[str]:
+        """What the run did, in the papers' words, if the engine says."""
+        work = self.metrics.work if self.metrics else Work()
+        return [f"Work: {work.text()}."] if work else []
 
     def describe(self, width: int = WIDTH) -> str:
         """Headlines, the table and the sentences, in lines of up to ``width`` characters.

@@ -43,6 +43,7 @@ from cepbench.engines.sase.kernels.tables import (
     CURRENT,
     DOOMED,
     EDGES,
+    EVALUATED,
     FREE_PARTITION,
     FREE_RUNS,
     LAST,
@@ -73,6 +74,7 @@ from cepbench.engines.sase.kernels.tables import (
     WAITS,
     WAITS_BEFORE,
     WIDENS,
+    WRITTEN,
 )
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit, njit_in_place
@@ -204,11 +206,11 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
     if runs[run, LATEST] < now - plan.window:
         free(state, run, plan)
         return pending
-    state.tallies[VISITED] += 1
-    note_read(run, at_state, plan, state, now - plan.window)
     forbidden = plan.forbidden[at_state]
     if forbidden and runs[run, DOOMED] < now:
         return _forbid(run, at_state, pending, plan, state)
+    state.tallies[VISITED] += 1
+    note_read(run, at_state, plan, state, now - plan.window)
     pending = _move(run, at_state, row, pending, plan, state, events)
     if (
         events.flags[row] & forbidden
@@ -227,6 +229,7 @@ def _move(run, at_state, row, pending, plan, state, events):
     runs, vector = state.runs, state.vectors[run]
     now, flags = events.times[row], events.flags[row]
     edge = EDGES * at_state
+    state.tallies[EVALUATED] += 1
     if plan.kinds[at_state] == SINGLE:
         if (
             flags & plan.bits[edge + BEGIN]
@@ -239,15 +242,17 @@ def _move(run, at_state, row, pending, plan, state, events):
             free(state, run, plan)
         return pending
     after = at_state + 1
+    state.tallies[EVALUATED] += after < plan.states
     if (
         after < plan.states
         and flags & plan.bits[EDGES * after + BEGIN]
         and runs[run, LAST] < now
         and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
-        and holds(edge + PROCEED, row, vector, plan, state, events)
     ):
-        note(state.profile, at_state, LEFT)
-        _begin(run, after, row, plan, state, events)
+        state.tallies[EVALUATED] += 1
+        if holds(edge + PROCEED, row, vector, plan, state, events):
+            note(state.profile, at_state, LEFT)
+            _begin(run, after, row, plan, state, events)
     if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
         note(state.profile, at_state, SELECTED)
         pending = _take(run, at_state, row, pending, plan, state, events)
@@ -261,6 +266,7 @@ def _is_forbidden(run, at_state, row, plan, state, events):
     """Whether an event is one that a NOT behind the run's last event forbids."""
     first = EDGES * plan.states
     for place in range(plan.forbid_spans[at_state], plan.forbid_spans[at_state + 1]):
+        state.tallies[EVALUATED] += 1
         if events.flags[row] & plan.bits[first + place] and holds(
             first + place, row, state.vectors[run], plan, state, events
         ):
@@ -306,6 +312,7 @@ def _begun(run, at_state, row, tied, plan, state, events):
             free(state, run, plan)
         else:
             state.tallies[VISITED] += 1
+            state.tallies[EVALUATED] += 1
             note_read(run, at_state, plan, state, earliest)
             if runs[run, LAST] < now and holds(edge, row, vectors[run], plan, state, events):
                 state.tallies[SPLIT] += 1
@@ -345,6 +352,7 @@ def _take(run, at_state, row, pending, plan, state, events):
         chain(state, run, plan)
         changed = False
     runs[run, LAST], runs[run, DOOMED] = now, NEVER
+    state.tallies[WRITTEN] += 1
     if not plan.counts:
         runs[run, NODE] = add_event(
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
@@ -366,6 +374,7 @@ def _completes(at_state, row, vector, plan, state, events):
     """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
     if not plan.accepts[at_state]:
         return False
+    state.tallies[EVALUATED] += 1
     complete = holds(EDGES * at_state + PROCEED, row, vector, plan, state, events)
     note_asked(state.profile, at_state, complete)
     return complete
@@ -377,6 +386,7 @@ def _begin(run, at_state, row, plan, state, events):
     # Not a parameter, since for a constant the kernels would be compiled again.
     stays = plan.ignores or state.runs[run, STATE] != at_state
     node = NONE
+    state.tallies[WRITTEN] += 1
     if not plan.counts:
         node = add_event(
             state.graph, events.first + row, plan.items[at_state], state.runs[run, NODE]
@@ -430,6 +440,7 @@ def _start(row, partition, tied, plan, state, events):
     update(BEGIN, row, scratch, plan, events)
     target = plan.targets[0]
     state.tallies[STARTED] += 1
+    state.tallies[WRITTEN] += 1
     node = NONE
     if not plan.counts:
         node = add_event(state.graph, events.first + row, plan.items[0], NONE)

@@ -13,6 +13,7 @@ from cepbench.engines.sase.kernels.conditions import holds
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     EDGES,
+    EVALUATED,
     LEAVES,
     LOOP,
     OWN,
@@ -31,7 +32,7 @@ class Machine(NamedTuple):
 
 
 @njit_in_place
-def moves(at_state, last, row, vector, plan, machine, events):
+def moves(at_state, last, row, vector, plan, machine, events, tallies):
     """The moves that the formulas of a state allow.
 
     Parameters
@@ -44,6 +45,7 @@ def moves(at_state, last, row, vector, plan, machine, events):
     vector : float64 array, shape (columns,)
         V.
     plan, machine, events : Plan, Machine, Events
+    tallies : int64 array, shape (TALLIES,)
 
     Returns
     -------
@@ -54,6 +56,7 @@ def moves(at_state, last, row, vector, plan, machine, events):
     is_loop = plan.kinds[at_state] == LOOP
     found = 0
     for step in range(3 if is_loop and at_state + 1 < plan.states else 1):
+        tallies[EVALUATED] += 1
         # Whether the event is of a further item, for which time must have passed.
         begins = step == 1 or (step == 0 and not is_loop)
         edge = EDGES * at_state + (TAKE if is_loop else BEGIN)

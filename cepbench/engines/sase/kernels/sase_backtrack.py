@@ -16,6 +16,7 @@ from cepbench.engines.sase.kernels.profile import note_asked, note_moves
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     EDGES,
+    EVALUATED,
     FOUND,
     LEAVES,
     LOOP,
@@ -182,10 +183,11 @@ def _step(plan, state, graph, machine, events, end, counts, prunes):
     tallies[VISITED] += at_state > 0
     tallies[REPROCESSED] += at < counters[READ]
     counters[READ] = max(counters[READ], at + 1)
-    found = moves(at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events)
-    if at_state == 0:
-        found = OWN
-    else:
+    found = OWN
+    if at_state > 0:
+        found = moves(
+            at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events, tallies
+        )
         note_moves(machine.profile, at_state, found)
     found &= ~run[MADE]
     if found == 0:
@@ -227,6 +229,7 @@ def _select(at_state, at, plan, state, graph, machine, events, counts, prunes):
     run[RUN_STATE], run[LAST] = target, events.times[row]
     accepts = target == plan.states
     if plan.accepts[target]:
+        state.tallies[EVALUATED] += 1
         accepts = holds(EDGES * target + PROCEED, row, vector, plan, machine, events)
         note_asked(machine.profile, target, accepts)
     if accepts:

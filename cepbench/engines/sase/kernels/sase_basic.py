@@ -15,6 +15,7 @@ from cepbench.engines.sase.kernels.profile import elapse, note_asked, note_moves
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     EDGES,
+    EVALUATED,
     FOUND,
     LEAVES,
     LOOP,
@@ -149,8 +150,9 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
                 if plan.dies or flags & plan.relevant[at_state]:
                     state.tallies[VISITED] += 1
                     found = moves(
-                        at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events
-                    )
+                        at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events,
+                        state.tallies,
+                    )  # fmt: skip
                     note_moves(machine.profile, at_state, found)
             for move in (LEAVES, OWN):
                 if found & move:
@@ -237,6 +239,7 @@ def _select(run, leaves, copies, row, plan, state, machine, events, counts):
         update(edge, row, state.vectors[run], plan, events)
     accepts = target == plan.states
     if plan.accepts[target]:
+        state.tallies[EVALUATED] += 1
         accepts = holds(EDGES * target + PROCEED, row, state.vectors[run], plan, machine, events)
         note_asked(machine.profile, target, accepts)
     if accepts:

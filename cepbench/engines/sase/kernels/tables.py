@@ -45,7 +45,8 @@ FREE_RUN, FREE_RUNS, FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS 
 NODES_A_STEP = 2 + 2 * UNION_NODES
 
 # TALLIES[...].
-STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, REPROCESSED, FOUND, TALLIES = range(8)
+STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, REPROCESSED, FOUND = range(7)
+EVALUATED, WRITTEN, TALLIES = range(7, 10)  # edges, and events selected into the graph
 
 # The moves of a run that is apart: a loop's proceed and the next state's begin; a begin or take at
 # the state itself; ignore.

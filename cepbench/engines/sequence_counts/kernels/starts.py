@@ -66,11 +66,12 @@ def select(plan, state, events, partition, item, row, weight):
 @njit_in_place
 def count(plan, state, partition, edge, some, weight):
     """Count the histories that an edge completes."""
-    span, is_maximum = state.spans[partition], plan.is_maximum
+    span, is_maximum, read = state.spans[partition], plan.is_maximum, 0
     for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
         source, last = plan.counts[place, tables.SOURCE], span[tables.HIGH]
         if plan.counts[place, tables.IS_ALLOWED]:
             last = span[tables.MIDDLE]
+        read = max(read, last - span[tables.LOW])
         is_weighted = plan.counts[place, tables.IS_WEIGHTED]
         add_total(
             state.found, is_weighted, state.cells, source, span[tables.LOW], last, state.fits, some,
@@ -78,6 +79,7 @@ def count(plan, state, partition, edge, some, weight):
         )  # fmt: skip
         if is_weighted:
             add_part(state.found, weight, plan.zero, is_maximum)
+    state.progress[tables.READ] += read
 
 
 @njit_in_place

@@ -20,7 +20,8 @@ PEAK = 4  # the maximum number of rows with counters
 SPAN_COLUMNS = 5
 
 # PROGRESS[...].
-PARTITION, FIRST, ITEM, AT, IS_LARGE, STARTED, UPDATES, PROGRESS = range(8)
+PARTITION, FIRST, ITEM, AT, IS_LARGE = range(5)
+STARTED, UPDATES, READ, PROGRESS = range(5, 9)  # rows begun, counters changed, rows read for values
 
 # Columns of STEPS.
 TARGET, SOURCE = 0, 1  # a column of histories is added to another one

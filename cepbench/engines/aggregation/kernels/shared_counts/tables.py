@@ -19,7 +19,9 @@ LAST, COLUMN, LINK, HORIZON, DEMAND_COLUMNS = range(5)
 ZERO, ONE = -2, -1
 
 # PROGRESS[...].
-ROW, FIRST, STAGE, ASK, UPDATES, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = range(8)
+ROW, FIRST, STAGE, ASK, UPDATES, CREATED, READ, PRODUCTS, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = (
+    range(11)
+)
 
 # Of a row: to take it, to give the values after it, to end its timestamp.
 TAKING, ASKING, ENDING = range(3)

@@ -85,9 +85,11 @@ def value_of(program, state, demand, place):
         else:
             first = max(state.firsts[link], state.lows[table])
         lane = low - state.replays[left, tables.BASE]
-        state.progress[tables.UPDATES] += high - first
     if not _fits(program, state, column, link, lane, first, high):
         return False
+    state.progress[tables.READ] += high - first
+    if link >= 0:
+        state.progress[tables.PRODUCTS] += high - first
     state.out[place] = _sum(program, state, column, link, lane, first, high)
     return True
 
@@ -143,6 +145,7 @@ def _begin(program, state, events, table, row):
         else:
             state.cells[column, slot] = program.one if init == tables.ONE else program.zero
     state.highs[table] += 1
+    state.progress[tables.CREATED] += 1
     rows, counters = 0, state.lanes.size
     for other in range(len(state.highs)):
         active = state.highs[other] - state.lows[other]
