@@ -41,9 +41,11 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
 ) -> None:
     quick, full = (sweep_of(notebook, profile) for profile in STUDY.profiles)
     assert list(quick.data) == list(full.data)
-    assert [cell._replace(repetition=0) for cell in quick.cells()[:4]] == [
-        cell._replace(repetition=0) for cell in full.cells()[:4]
-    ]
+    some, every = (
+        {cell._replace(repetition=0) for cell in profile.cells()} for profile in (quick, full)
+    )
+    # Without what decides no verdict: the engine of the other study, and matches that are made.
+    assert some == {cell for cell in every if cell.evaluator != "tree" and cell.output == "count"}
     if notebook in ("figure_14", "figure_17_tables_4_5"):  # of a single stream
         assert quick.config("data").repetitions == 5 and full.config("data").repetitions == 30
     if notebook == "figure_14":
@@ -57,9 +59,8 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
             assert profile.config("data").seconds >= 0.1
             by_setting = Counter(map(setting_of, profile.data))
             assert set(by_setting.values()) == {5}
-        sizes = {its["events"] for name, its in full.data.items() if setting_of(name) != "short"}
         # Five streams have as many events as one of the paper.
-        assert sizes == {2_000_000 // 5}
+        assert {its["events"] for its in full.data.values()} == {2_000_000 // 5}
 
 
 @pytest.mark.parametrize("notebook", sorted(set(SWEEPS) - {"figure_14"}))
@@ -79,7 +80,6 @@ def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
         setting_of(stream): made for stream, made in sweep_of("figures_12_13_table_3").data.items()
     }
     assert plans["sel2 = 1/50"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 0.02}
-    assert plans["default"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 1.0}
     for notebook, names in (
         ("figures_10_11", ("IBM", "Sun", "Oracle")),
         ("figures_12_13_table_3", ("IBM", "Sun", "Oracle", "Google")),
