@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cepbench.experiments.studies.mei2009 import STUDY
+from cepbench.experiments.studies.mei2009.operators import operator_runs
 from cepbench.experiments.studies.mei2009.runs import NFA, setting_of
 from cepbench.experiments.studies.mei2009.segments import SEGMENTS, WHOLE
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
@@ -23,6 +24,13 @@ SWEEPS = {
     "figure_14": "drift", "figures_15_16": "negation", "figure_17_tables_4_5": "web_log",
 }  # fmt: skip
 EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+
+@pytest.fixture(scope="module")
+def operators() -> dict[str, set[str]]:
+    """The settings and series of the page of operators."""
+    runs = operator_runs()
+    return {name: {*runs[name]} for name in ("pattern_set", "generator")}
 
 
 def sweep_of(notebook: str, profile: str = "quick") -> Sweep:
@@ -128,20 +136,25 @@ def test_the_study_has_claims_about_every_figure_and_table() -> None:
     assert len(found) >= 25
     assert len({claim.statement for claim in found}) == len(found)
     assert {claim.figure for claim in found} == {
-        "8", "9", "10", "11", "12", "13", "14", "15", "16", "17",
+        "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "Operators",
     }  # fmt: skip
 
 
 @EVERY_CLAIM
-def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+def test_a_claim_is_about_what_its_page_measures(
+    claim: Claim, operators: dict[str, set[str]]
+) -> None:
     assert (NOTEBOOKS / f"{claim.results}.ipynb").is_file()
-    if claim.results == "figure_14":
-        settings = {*SEGMENTS, WHOLE}
+    if claim.results == "operators":
+        settings, plans = operators["pattern_set"], operators["generator"]
+    elif claim.results == "figure_14":
+        settings, plans = {*SEGMENTS, WHOLE}, plans_of(claim.results)
     else:
         settings = {setting_of(stream) for stream in sweep_of(claim.results).data}
+        plans = plans_of(claim.results)
     for test in claim.tests:
         for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= plans_of(claim.results)
+            assert side is None or set(side.generators) <= plans
         assert set(test.check.pattern_sets) <= settings
 
 
