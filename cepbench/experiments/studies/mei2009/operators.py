@@ -90,9 +90,9 @@ class _Case:
 
 def _cases() -> Iterator[_Case]:
     for window in (2, 100):
-        events = f"{window // 2} events of a class in a window"
+        setting = f"window of {window} units"
         for structure in ("OR", "SEQ", "AND"):
-            yield _Case(events, structure, 2, window, structure=structure, regime=events)
+            yield _Case(setting, structure, 2, window, structure=structure, regime=setting)
     where = " AND ".join(f"a.price > b.price - {1000 + k}" for k in range(_CONDITIONS))
     for series, conditions in (("no condition", ""), ("conditions", where)):
         yield _Case("conditions", series, 2, 200, conditions, timed=True)
@@ -119,15 +119,23 @@ def operator_runs(*, seed: int = 0) -> pd.DataFrame:
     """Plans as given on streams of five seeds, and Algorithm 5 on patterns of :data:`CLASSES`.
 
     Runs are of :func:`cepbench.experiments.studies.runs.figure_runs`: of plans, the metrics of a run, what
-    its operators do and ``work``, the cost of Formula 1; of Algorithm 5, series ``ZSTREAM``, ``pairs`` of
-    sub-plans that it joins, ``plan_seconds``, and the logarithm of the number of classes as
+    its operators do and ``work``, the cost of Formula 1; ``k``, its weight of a condition by the times of
+    the setting ``conditions``, in which records are as many as inputs; of Algorithm 5, series ``ZSTREAM``,
+    ``pairs`` of sub-plans that it joins, ``plan_seconds``, and the logarithm of the number of classes as
     ``plan_log_cost``.
     """
     rows = [
         {**case.row(seed + run), "repetition": run} for run in range(_SEEDS) for case in _cases()
     ]
     rows += [_planning(classes, seed, run) for run in range(_SEEDS) for classes in CLASSES]
-    runs = figure_runs(pd.DataFrame(rows).assign(status=OK), "setting", "series")
+    table = pd.DataFrame(rows).assign(status=OK)
+    times = table[table["setting"] == "conditions"].pivot(
+        index="repetition", columns="series", values="seconds"
+    )
+    weights = 2 * (times["conditions"] / times["no condition"] - 1) / _CONDITIONS
+    tested = table["series"] == "conditions"
+    table["k"] = table["repetition"].map(weights).where(tested)
+    runs = figure_runs(table, "setting", "series")
     return runs.assign(evaluator=f"zstream{AS_GIVEN}")
 
 

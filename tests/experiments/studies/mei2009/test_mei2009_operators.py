@@ -37,7 +37,7 @@ def test_operators_try_and_make_what_table_2_says(runs: pd.DataFrame) -> None:
             "AND": near.count(("IBM", "Sun")) + near.count(("Sun", "IBM")),
         }
         for structure, count in expected.items():
-            its = of(runs, f"{window // 2} events of a class in a window", structure)
+            its = of(runs, f"window of {window} units", structure)
             its = its[its["repetition"] == seed]
             assert list(its["work"]) == [2 * count], (structure, window)
 
@@ -45,6 +45,20 @@ def test_operators_try_and_make_what_table_2_says(runs: pd.DataFrame) -> None:
 def test_algorithm_5_joins_each_cut_of_each_interval_once(runs: pd.DataFrame) -> None:
     for classes in CLASSES:
         assert set(of(runs, str(classes), "ZSTREAM")["pairs"]) == {comb(classes + 1, 3)}
+
+
+def test_k_is_the_time_that_a_condition_adds_beside_that_of_an_input(runs: pd.DataFrame) -> None:
+    for run in range(5):
+        its = runs[runs["repetition"] == run]
+        with_it, without = (
+            of(its, "conditions", series).iloc[0] for series in ("conditions", "no condition")
+        )
+        assert with_it["inputs_tried"] == with_it["records_made"] == without["records_made"]
+        assert with_it["conditions_tested"] == 4 * with_it["inputs_tried"]
+        added = (with_it["seconds"] - without["seconds"]) / with_it["conditions_tested"]
+        access = without["seconds"] / (without["inputs_tried"] + without["records_made"])
+        assert with_it["k"] == pytest.approx(added / access)
+    assert runs["k"].notna().sum() == 5
 
 
 def test_both_searches_for_equal_values_and_all_plans_find_the_same(runs: pd.DataFrame) -> None:
