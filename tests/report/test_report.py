@@ -35,7 +35,8 @@ STEMS = (
     "quickstart", "tutorial", "explore", "user_defined_generator", "cluster", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
     "ledger", "mei2009/figures_8_9", "mei2009/figures_10_11", "mei2009/figures_12_13_table_3",
-    "mei2009/figure_14", "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/ledger",
+    "mei2009/figure_14", "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/operators",
+    "mei2009/ledger",
     "agrawal2008/automaton", "agrawal2008/figure_8a_table_2", "agrawal2008/figure_8b_8c",
     "agrawal2008/figure_8d", "agrawal2008/figure_8e", "agrawal2008/figure_8f",
     "agrawal2008/figure_8g_table_3", "agrawal2008/price_increase", "agrawal2008/ledger",
@@ -52,6 +53,7 @@ CHARTS = {
     "cluster": 4,
     "mei2009/figures_8_9": 5, "mei2009/figures_10_11": 3, "mei2009/figures_12_13_table_3": 4,
     "mei2009/figures_15_16": 3, "mei2009/figure_14": 4, "mei2009/figure_17_tables_4_5": 1,
+    "mei2009/operators": 1,
     "agrawal2008/figure_8a_table_2": 1, "agrawal2008/figure_8b_8c": 2, "agrawal2008/figure_8d": 2,
     "agrawal2008/figure_8e": 1, "agrawal2008/figure_8f": 1, "agrawal2008/figure_8g_table_3": 2,
     "agrawal2008/price_increase": 2, "qi2014/figure_12": 2, "qi2014/figure_13": 2,
@@ -285,8 +287,10 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
 def test_plans_of_the_second_study_find_the_same_matches_and_its_claims_are_judged(
     files: dict[str, Path], pages: dict[str, Page]
 ) -> None:
-    # Figure 14 has no numbers of matches: its page ends with an error where they differ.
-    for stem in (name for name in CHARTS if name.startswith("mei2009/") and name[-3:] != "_14"):
+    # Figure 14 has no numbers of matches: its page ends with an error where they differ. That of operators
+    # has several queries in a setting.
+    others = ("mei2009/figure_14", "mei2009/operators")
+    for stem in (name for name in CHARTS if name.startswith("mei2009/") and name not in others):
         runs = table(files, stem)
         # On the streams of each setting, whatever their seeds, every plan and engine has the same.
         found = runs.groupby(["pattern_set", "evaluator", "generator"])["matches"].agg(frozenset)
@@ -302,7 +306,9 @@ def test_plans_of_the_second_study_find_the_same_matches_and_its_claims_are_judg
         for engine in ("zstream", "zstream, as given", "columnar")
         for how in ("", MAKING)
     }
-    assert set(verdicts["engine"]) == {"", *engines}
+    # A quick report has the columnar engine nowhere, and plans that make matches in Figure 14 alone.
+    least = {"", "zstream, as given", "zstream", f"zstream{MAKING}"}
+    assert least <= set(verdicts["engine"]) <= {"", *engines}
     accesses = " ".join(pages["mei2009/figure_17_tables_4_5"].text.split())
     assert "6,775 11,610 16,083" in accesses or "6775 11610 16083" in accesses
 

@@ -92,7 +92,7 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
 #: Columns that a clock gives, beside those named ``seconds…``.
 CLOCKED = {
     "events_per_second", "plan_seconds", "latency_mean", "results_per_ms", "load", "over_best",
-    "search_seconds",
+    "search_seconds", "k",
     "matching", "matching_and_construction", "matching_percent", "construction_percent",
 }  # fmt: skip
 

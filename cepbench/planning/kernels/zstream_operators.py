@@ -49,8 +49,9 @@ class OperatorCosts(NamedTuple):
 
 
 @njit
-def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
-    """The last step to the cheapest plan of each interval and set of negations and groups.
+def cheapest_operators(costs: OperatorCosts) -> tuple[np.ndarray, int]:
+    """The last step to the cheapest plan of each interval and set of negations and groups, and how
+    many pairs of sub-plans were joined on the way.
 
     Bit b < m of a set says that negation b has its operator at or below the node: NEG, after which
     its share survives, or NSEQ, which takes effect at the first join where the negation is exact.
@@ -72,18 +73,19 @@ def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
     # The sets that an interval can have, ascending.
     sets = np.zeros((n, n, every), np.int64)
     counts = np.zeros((n, n), np.int64)
+    pairs = 0
     for length in range(n):
         for i in range(n - length):
             j = i + length
             if length == 0:
                 _try_leaf(costs, best, steps, i)
-            _try_cuts(costs, best, steps, sets, counts, i, j)
+            pairs += _try_cuts(costs, best, steps, sets, counts, i, j)
             _add_operators(costs, best, steps, i, j)
             for whole in range(every):
                 if best[i, j, whole] < np.inf:
                     sets[i, j, counts[i, j]] = whole
                     counts[i, j] += 1
-    return steps
+    return steps, pairs
 
 
 @njit
@@ -128,10 +130,11 @@ def _try_cuts(
     counts: np.ndarray,
     i: int,
     j: int,
-) -> None:
-    """Join two halves of i … j at each cut, with each of their sets."""
+) -> int:
+    """Join two halves of i … j at each cut, with each of their sets; gives the number of pairs."""
     order, hashed, tests = costs.order, costs.hashed, costs.tests
     formable = _formable(costs, i, j)
+    pairs = 0
     for cut in range(i + 1, j + 1):
         common = min(0.0, order[i, j] - order[i, cut - 1] - order[cut, j])
         common += hashed[i, j] - hashed[i, cut - 1] - hashed[cut, j]
@@ -143,6 +146,7 @@ def _try_cuts(
                 right = sets[cut, j, b]
                 if left & right:
                     continue
+                pairs += 1
                 halves = _sum(best[i, cut - 1, left], best[cut, j, right])
                 free = new = formable & ~(left | right)
                 while True:
@@ -160,6 +164,7 @@ def _try_cuts(
                     if new == 0:
                         break
                     new = (new - 1) & free
+    return pairs
 
 
 @njit

@@ -71,7 +71,7 @@ def shape_over(problem: CostedProblem, order: Sequence[int]) -> Any:
             f"to search, and the limit is {MOST_PLACED} together; choose DP-B or SA, which push each "
             "down as far as is exact"
         )
-    steps = cheapest_operators(problem.cost.intervals(problem, order))
+    steps, _ = cheapest_operators(problem.cost.intervals(problem, order))
     placements: dict[str, tuple[int, ...]] = {}
 
     def build(first: int, last: int, placed: int) -> Tree[int]:

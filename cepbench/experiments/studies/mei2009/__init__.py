@@ -9,9 +9,9 @@ STUDY = Study(
     Path(__file__).parent,
     notebooks=(
         "figures_8_9", "figures_10_11", "figures_12_13_table_3", "figure_14", "figures_15_16",
-        "figure_17_tables_4_5",
+        "figure_17_tables_4_5", "operators",
     ),
     generators=("left-deep", "right-deep", "bushy", "inner", "NFA", "ZSTREAM", "NSEQ", "NEG",
-        "adaptive"),
+        "adaptive", "OR", "SEQ", "AND", "conditions", "no condition", "hashing", "nested loops"),
     engines=("zstream, as given", "zstream"),
 )  # fmt: skip

@@ -16,6 +16,7 @@ import pandas as pd
 from cepbench.experiments.analysis.settings import engines_of
 from cepbench.experiments.studies.runs import in_settings
 from cepbench.experiments.sweeps.cells import NO_PLAN
+from cepbench.planning.costs.zstream import K
 
 #: The evaluator that runs without a plan, and its name in charts and claims.
 NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
@@ -26,9 +27,8 @@ MAKING = ", making matches"
 #: Behind the name of an engine that evaluates plans as given, operator by operator.
 AS_GIVEN = ", as given"
 
-#: What such a run counts, and k of Formula 1, in which the cost of making a record is 1.
+#: What such a run counts; making a record costs 1 in Formula 1.
 WORK = ("inputs_tried", "conditions_tested", "records_made")
-_COST_OF_CONDITIONS = 0.25
 
 _SEED = re.compile(r"-seed(\d+)$")
 
@@ -63,14 +63,21 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
 
     With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
     ``pattern_id`` that and the number of the run, or the seed of the stream, if it has one. Besides,
-    :data:`WORK` and ``work``, the cost of Formula 1 as it was, missing unless the plan ran as given.
+    :data:`WORK` and ``work``, the cost of Formula 1 as it was, missing unless the plan ran as given; and
+    ``partial_matches_per_byte`` and ``seconds_per_byte`` of the peak memory.
     """
     seeds = results["stream"].str.extract(_SEED)[0]
     runs = in_settings(
         results.assign(repetition=seeds.where(seeds.notna(), results["repetition"].astype(str))),
         results["stream"].map(setting_of),
     )
-    runs = runs.assign(stream="", repetition=results["repetition"], **_work_of(results))
+    runs = runs.assign(
+        stream="",
+        repetition=results["repetition"],
+        partial_matches_per_byte=results["partial_matches_created"] / results["peak_bytes"],
+        seconds_per_byte=results["seconds"] / results["peak_bytes"],
+        **_work_of(results),
+    )
     makes, as_given = runs["output"] == "matches", runs["work"].notna()
     for chosen, suffix in ((as_given, AS_GIVEN), (makes, MAKING)):
         named = pd.Series(engines_of(runs), index=runs.index) + suffix
@@ -89,7 +96,7 @@ def _work_of(results: pd.DataFrame) -> dict[str, np.ndarray]:
     details = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     columns = {name: np.array([its.get(name, np.nan) for its in details], float) for name in WORK}
     tried, tested, made = columns.values()
-    return {**columns, "work": tried + _COST_OF_CONDITIONS * tested + made}
+    return {**columns, "work": tried + K * tested + made}
 
 
 def inverse_costs(summary: pd.DataFrame) -> pd.DataFrame:

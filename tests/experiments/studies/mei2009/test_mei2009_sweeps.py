@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cepbench.experiments.studies.mei2009 import STUDY
+from cepbench.experiments.studies.mei2009.operators import operator_runs
 from cepbench.experiments.studies.mei2009.runs import NFA, setting_of
 from cepbench.experiments.studies.mei2009.segments import SEGMENTS, WHOLE
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
@@ -23,6 +24,13 @@ SWEEPS = {
     "figure_14": "drift", "figures_15_16": "negation", "figure_17_tables_4_5": "web_log",
 }  # fmt: skip
 EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+
+@pytest.fixture(scope="module")
+def operators() -> dict[str, set[str]]:
+    """The settings and series of the page of operators."""
+    runs = operator_runs()
+    return {name: {*runs[name]} for name in ("pattern_set", "generator")}
 
 
 def sweep_of(notebook: str, profile: str = "quick") -> Sweep:
@@ -41,9 +49,11 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
 ) -> None:
     quick, full = (sweep_of(notebook, profile) for profile in STUDY.profiles)
     assert list(quick.data) == list(full.data)
-    assert [cell._replace(repetition=0) for cell in quick.cells()[:4]] == [
-        cell._replace(repetition=0) for cell in full.cells()[:4]
-    ]
+    some, every = (
+        {cell._replace(repetition=0) for cell in profile.cells()} for profile in (quick, full)
+    )
+    # Without what decides no verdict: the engine of the other study, and matches that are made.
+    assert some == {cell for cell in every if cell.evaluator != "tree" and cell.output == "count"}
     if notebook in ("figure_14", "figure_17_tables_4_5"):  # of a single stream
         assert quick.config("data").repetitions == 5 and full.config("data").repetitions == 30
     if notebook == "figure_14":
@@ -57,9 +67,8 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
             assert profile.config("data").seconds >= 0.1
             by_setting = Counter(map(setting_of, profile.data))
             assert set(by_setting.values()) == {5}
-        sizes = {its["events"] for name, its in full.data.items() if setting_of(name) != "short"}
         # Five streams have as many events as one of the paper.
-        assert sizes == {2_000_000 // 5}
+        assert {its["events"] for its in full.data.values()} == {2_000_000 // 5}
 
 
 @pytest.mark.parametrize("notebook", sorted(set(SWEEPS) - {"figure_14"}))
@@ -79,7 +88,6 @@ def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
         setting_of(stream): made for stream, made in sweep_of("figures_12_13_table_3").data.items()
     }
     assert plans["sel2 = 1/50"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 0.02}
-    assert plans["default"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 1.0}
     for notebook, names in (
         ("figures_10_11", ("IBM", "Sun", "Oracle")),
         ("figures_12_13_table_3", ("IBM", "Sun", "Oracle", "Google")),
@@ -128,20 +136,25 @@ def test_the_study_has_claims_about_every_figure_and_table() -> None:
     assert len(found) >= 25
     assert len({claim.statement for claim in found}) == len(found)
     assert {claim.figure for claim in found} == {
-        "8", "9", "10", "11", "12", "13", "14", "15", "16", "17",
+        "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "Operators",
     }  # fmt: skip
 
 
 @EVERY_CLAIM
-def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+def test_a_claim_is_about_what_its_page_measures(
+    claim: Claim, operators: dict[str, set[str]]
+) -> None:
     assert (NOTEBOOKS / f"{claim.results}.ipynb").is_file()
-    if claim.results == "figure_14":
-        settings = {*SEGMENTS, WHOLE}
+    if claim.results == "operators":
+        settings, plans = operators["pattern_set"], operators["generator"]
+    elif claim.results == "figure_14":
+        settings, plans = {*SEGMENTS, WHOLE}, plans_of(claim.results)
     else:
         settings = {setting_of(stream) for stream in sweep_of(claim.results).data}
+        plans = plans_of(claim.results)
     for test in claim.tests:
         for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= plans_of(claim.results)
+            assert side is None or set(side.generators) <= plans
         assert set(test.check.pattern_sets) <= settings
 
 
