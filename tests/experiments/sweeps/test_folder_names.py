@@ -14,8 +14,8 @@ liu2011: both-fa1666d2 children-09cd8263 concept-c4200866 negated_company-ada987
     over_time-f01b0407 pattern-55826aa9
 mei2009: drift-80ceb1db drift_columnar-84bac104 negation-b12d04c6 plans-7f293639 rates-f6fe713d
     selectivity-9bc59dea web_log-d9caca74
-qi2014: construction-3bd70f78 counted-78ad8ec2 counted_windows-659b9d5a lengths-bc53be1f
-    negated_ticker-654ec5fb prefixes-7e62a1e2 scalability-8f5393a9 tails-e570b8d5 windows-04151868
+qi2014: construction-3bd70f78 counted-78ad8ec2 counted_windows-659b9d5a lengths-191d1591
+    negated_ticker-654ec5fb prefixes-7e62a1e2 scalability-a57dbe37 tails-e570b8d5 windows-a50a721e
 """
 
 
