@@ -50,6 +50,7 @@ from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.generate import plan as make_plan
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
@@ -344,8 +345,11 @@ def timed_plan(
         make: Callable[[Any], Any] = partial(
             plan_workload, statistics=statistics, planner=planner, **options
         )
+        if (
+            WORKLOAD_PLANNERS[planner].shares == "matches"
+        ):  # planners of shared counts compile nothing
+            make(copy(queries))
         # A workload computes its refinements on first use, and each copy anew.
-        make(copy(queries))
         queries = copy(queries)
     else:
         generator = find_generator(planner)

@@ -75,14 +75,12 @@ class _Column(NamedTuple):
     key: int
     rate: float
     additions: Mapping[_Local, int]
+    queries: tuple[str, ...]  #: that have it, in the order of the workload
 
-
-class _Shared(NamedTuple):
-    """A column of a table, and its queries."""
-
-    rate: float
-    additions: dict[_Local, int]
-    queries: set[str]
+    def shared_with(self, other: _Column) -> _Column:
+        """The column of both, of a later query too."""
+        additions = {**self.additions, **other.additions}
+        return self._replace(additions=additions, queries=self.queries + other.queries)
 
 
 class _Left(NamedTuple):
@@ -115,7 +113,6 @@ class SharingProblem:
         self._rates: dict[str, list[float]] = {}
         self._counters: dict[str, set[Counter]] = {}
         self._share: dict[str, float] = {}
-        self._order = [*workload.patterns].index
         for query, pattern in workload.patterns.items():
             try:
                 self.items[query] = SequenceItems(query, pattern)
@@ -149,7 +146,7 @@ class SharingProblem:
         last: dict[str, _Piece] = {}
         lefts: dict[Hashable, _Left] = {}
         windows: dict[int, float] = {}
-        columns: dict[tuple[int, int], _Shared] = {}
+        columns: dict[tuple[int, int], _Column] = {}
         products = sums = connections = followed = 0.0
         for query, items in self.items.items():
             cut = max(cuts.get(query, ()), default=0)
@@ -157,9 +154,9 @@ class SharingProblem:
             table = piece.keys[shares_prefixes]
             windows[table] = max(windows.get(table, 0.0), piece.window)
             for column in piece.columns:
-                its = columns.setdefault((table, column.key), _Shared(column.rate, {}, set()))
-                its.additions.update(column.additions)
-                its.queries.add(query)
+                its = columns.setdefault((table, column.key), column)
+                if its is not column:
+                    columns[table, column.key] = its.shared_with(column)
             counters = self._counters[query]
             triggers, begun = piece.columns[-1].rate, piece.columns[0].rate
             asked = triggers * len(counters) * begun * piece.window * self._share[query]
@@ -199,7 +196,7 @@ class SharingProblem:
                     total = shared.rate * len(self._counters[query])
                     updates += total * min(shared.additions.values()) * rows
                     alone += total
-                elif min(shared.queries, key=self._order) == query:
+                elif shared.queries[0] == query:
                     # What several queries share is of the first one.
                     updates += shared.rate * sum(shared.additions.values()) * rows
                     events += shared.rate * len(shared.additions)
@@ -229,7 +226,8 @@ class SharingProblem:
                 for its in own
             }
             key = self._number((segment.start, prefix, is_total))
-            columns.append(_Column(key, self._rates[query][begin + place], additions))
+            rate = self._rates[query][begin + place]
+            columns.append(_Column(key, rate, additions, (query,)))
         keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
         piece = _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
         return self._pieces.setdefault(at, piece)

@@ -92,7 +92,7 @@ class Trace:
 
 
 def trace(
-    pattern: Pattern | str,
+    pattern: Pattern | Automaton | str,
     stream: EventStream | Frame,
     *,
     type: str | None = None,
@@ -104,6 +104,8 @@ def trace(
 
     Parameters
     ----------
+    pattern : Pattern, Automaton or str
+        An automaton may be compiled without steps of :func:`cepbench.automaton`.
     stream, type, time, missing_types
         As in :func:`cepbench.evaluate`.
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
@@ -117,7 +119,8 @@ def trace(
     UnsupportedPatternError
         If it cannot be compiled, see :func:`cepbench.automaton`.
     EvaluationError
-        If the evaluator is none of these, or there are more than
+        If the evaluator is none of these, or ``sase-backtrack`` for an automaton compiled with
+        ``peek=False``, or there are more than
         :data:`cepbench.presentation.explainer.tracer.MOST_STEPS` steps.
 
     Notes
@@ -130,13 +133,24 @@ def trace(
     gets a digit more, and the other one the next number. With the next number for both, as for
     take and proceed, two pointers of one event could be compatible with one run. Nothing is pruned.
     """
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
+    compiled = pattern if isinstance(pattern, Automaton) else None
+    pattern = pattern_from(pattern if compiled is None else compiled.pattern)
+    pattern, stream = under_one_hierarchy(pattern, events_from(stream, type, time))
     name = evaluator_for(evaluator).name
     evaluator = choice(name, "the evaluator of a trace", TRACED, EvaluationError)
+    options = (
+        {} if compiled is None else {"push_window": compiled.push_window, "peek": compiled.peek}
+    )
+    if evaluator == "sase-backtrack" and not options.get("peek", True):
+        raise EvaluationError(
+            "sase-backtrack leaves a loop only on an event that begins the next item; trace the "
+            "automaton compiled with peek=False with sase-basic or sase"
+        )
     with reporting_missing_types(missing_types):
         check_types(pattern, stream)
         check_fit(pattern, stream)
-        automata = tuple(part for part in automaton(pattern).parts if isinstance(part, Automaton))
+        parts = automaton(pattern, **options).parts
+        automata = tuple(part for part in parts if isinstance(part, Automaton))
         tracers = [Tracer(one, stream) for one in automata]
         ends = pattern.output != "all" and prunes(pattern)
         traced = [one.run(evaluator, prunes=ends) for one in tracers]

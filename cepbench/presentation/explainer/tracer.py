@@ -50,7 +50,8 @@ class _Run:
 
     version: Version
     state: int
-    last: tuple[int, int]
+    #: The events selected, each with the state that did.
+    chosen: tuple[tuple[int, int], ...]
     start: int
     vector: tuple[float, ...]
     time: int
@@ -74,6 +75,8 @@ class Tracer:
         types = {variable.type for variable in compiled.pattern.variables}
         self.codes = {type: {*stream.codes_of(type).tolist()} for type in types}
         self.starts = 0
+        #: State and events of each run, where a loop may be left on any event (``peek=False``).
+        self.waiting: set[tuple[object, ...]] = set()
         self.pointers: list[Pointer] = []
         self.accepted: list[_Run] = []
         self.steps: list[tuple[str, _Run, int]] = []
@@ -104,6 +107,8 @@ class Tracer:
         groups: list[_Group] = []
         for position in range(len(self.stream)):
             before = len(self.accepted)
+            if not self.automaton.peek:
+                self.waiting = {(run.state, run.chosen) for group in groups for run in group}
             found = [after for group in groups for after in self._moved(group, position)]
             found += [(run,) for run in self._begin(None, position)]
             self._flush()
@@ -191,10 +196,11 @@ class Tracer:
         edges = {edge.kind: edge for edge in self.automaton.edges if edge.state == run.state}
         holds = {kind: self._holds(edge.formula, run, position) for kind, edge in edges.items()}
         leaves = "proceed" in edges and edges["proceed"].target < len(self.automaton.states) - 1
-        if leaves and holds["proceed"]:
-            arrived = replace(run, state=edges["proceed"].target, version=(*run.version, 0))
+        # A run is defined by its events and its state: there is none twice.
+        if leaves and holds["proceed"] and (run.state + 1, run.chosen) not in self.waiting:
+            arrived = replace(run, state=run.state + 1, version=(*run.version, 0))
             self._record("proceed", arrived, position)
-            yield from self._begin(arrived, position)
+            yield from (self._begin if self.automaton.peek else self._step)(arrived, position)
             # The next instance of splitting at this state.
             run = replace(run, version=_next(run.version))
             if again and (holds["take"] or holds["ignore"]):
@@ -222,7 +228,7 @@ class Tracer:
                 return  # it is in no partition
             time = int(self.stream.timestamps[position])
             vector = (math.nan,) * len(self.automaton.vector)
-            run = _Run((), 0, (-1, -1), time, vector, time, position)
+            run = _Run((), 0, (), time, vector, time, position)
             if not self._holds(self.automaton.edge(0, "begin").formula, run, position):
                 return
             self.starts += 1
@@ -231,12 +237,12 @@ class Tracer:
 
     def _select(self, run: _Run, position: int, kind: str) -> Iterator[_Run]:
         """The run with the event in the buffer; it accepts if it proceeds to F."""
-        previous = None if run.last[0] < 0 else run.last
+        previous = run.chosen[-1] if run.chosen else None
         self.pointers.append(Pointer(run.state, position, run.version, previous))
         target = self.automaton.edge(run.state, kind).target
         run = replace(
             run,
-            last=(run.state, position),
+            chosen=(*run.chosen, (run.state, position)),
             vector=self._updated(run, position),
             time=int(self.stream.timestamps[position]),
         )
@@ -331,7 +337,7 @@ class Tracer:
                 "move": move,
                 "version": " + ".join(dewey(its.version) for its in group),
                 "state": self.automaton.states[run.state].name,
-                "last": run.last[1],
+                "last": run.chosen[-1][1],
                 "start": run.start,
                 **dict(zip(self._labels(), self._shown(run), strict=True)),
             }
@@ -353,7 +359,7 @@ class Tracer:
 
     def _match(self, accepted: _Run) -> dict[str, object]:
         """The events of an accepting run, along the pointers that are compatible with its version."""
-        version, place = accepted.version, accepted.last
+        version, place = accepted.version, accepted.chosen[-1]
         states = self.automaton.states
         found: dict[str, list[int]] = {name: [] for name in self.automaton.names}
         event: tuple[int, int] | None = place

@@ -140,8 +140,10 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
         if marks.series and (chart.legend or len({*shapes}) > 1):
             point = point.encode(shape=by_series(alt.Shape, shapes))
         if marks.filled:
+            # Without a legend, which Vega-Lite would draw beside that of the outlines.
+            inner = colour if alike else by_series(alt.Color, colours, named=False)
             white = alt.value("white")
-            point = point.encode(fill=alt.condition(f"datum.{marks.filled}", colour, white))
+            point = point.encode(fill=alt.condition(f"datum.{marks.filled}", inner, white))
         layers.append(point)
     if marks.text:
         layers.append(base.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))

@@ -184,6 +184,8 @@ def _draw_marks(axes: Axes, marks: Marks, x: Axis, y: Axis) -> None:
                 its: dict[str, Any] = {
                     key: None if end is None else end[:, chosen] for key, end in ends.items()
                 }
+                if label in axes.get_legend_handles_labels()[1]:
+                    how["label"] = "_nolegend_"  # once, with the marks below
                 axes.errorbar(at[chosen], up[chosen], **its, **how, markerfacecolor=fill)
         if marks.text:
             for text, place in zip(own[marks.text], zip(at, up, strict=True), strict=True):

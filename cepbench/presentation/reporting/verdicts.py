@@ -280,9 +280,10 @@ def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None 
 
 
 def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
-    """Value or values of a claim or number; empty if there is none."""
+    """Value or values of a claim, on what it is about, or of a number; empty if there is none."""
     own = found[found["id"] == name]
     own = own[(own["basis"] == PARTIAL_MATCHES) == (form == PARTIAL_MATCHES)]
+    own = own.drop_duplicates(list(SETTING), keep="last")  # its last test
     written = shown_percent if form == "percent" else shown_value
     rows: list[Any] = list(own.itertuples(index=False))
     if len(rows) == 1:

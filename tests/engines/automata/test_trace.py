@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -220,6 +221,40 @@ def test_branches_and_negated_items() -> None:
     ):
         cep.trace(text, stream_of(frame), evaluator="tree")
     assert len(cep.trace(text, stream_of(frame), evaluator="SASE_backtrack").matches) == 2
+
+
+@pytest.mark.parametrize(
+    "left_out", [{"push_window": False}, {"peek": False}, {"push_window": False, "peek": False}]
+)
+@pytest.mark.parametrize(
+    "strategy", ["strict_contiguity", "partition_contiguity(symbol)", "any", "next"]
+)
+def test_steps_that_are_left_out_change_the_runs_but_no_match(
+    strategy: str, left_out: dict[str, bool]
+) -> None:
+    if strategy == "next" and "peek" in left_out:
+        return  # an error, see the tests of the compilation
+    query = f"""PATTERN SEQ(Stock+ a[], Stock b, Stock+ c[], Stock d)
+        WHERE [symbol] AND a[i].price > a[i-1].price - 4 AND b.volume < 6 AND d.volume > c[last].volume
+        STRATEGY {strategy} WITHIN 5 units"""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.integers(0, 10, (14, 2)), columns=["price", "volume"])
+    frame = frame.assign(type="Stock", time=range(14), symbol=rng.random(14) < 0.2)
+    whole, without = (
+        cep.trace(cep.automaton(query, **its), stream_of(frame)) for its in ({}, left_out)
+    )
+    names = ["event", *"abcd"]
+    expected = Counter(whole.matches[names].itertuples(index=False, name=None))
+    assert expected and max(expected.values()) == 1
+    assert Counter(without.matches[names].itertuples(index=False, name=None)) == expected
+    # Under contiguity runs fail before their window ends.
+    more = len(without.runs) - len(whole.runs)
+    assert more > 0 or (more == 0 and "contiguity" in strategy and "peek" not in left_out)
+    if "peek" in left_out:
+        with pytest.raises(EvaluationError, match="peek=False with sase-basic or sase"):
+            cep.trace(
+                cep.automaton(query, **left_out), stream_of(frame), evaluator="sase-backtrack"
+            )
 
 
 def test_a_trace_is_of_a_short_stream() -> None:

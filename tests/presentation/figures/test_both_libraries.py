@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -235,6 +236,19 @@ def test_both_libraries_draw_the_same_numbers(case: str) -> None:
             assert one.marks[axis] == other.marks[axis] != set()
     assert any(drawn.spans for drawn in of_screen) or case in ("points", "scatter")
     assert check_tooltips(chart) or case in ("points", "scatter", "map")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_series_stands_in_a_legend_twice(case: str) -> None:
+    name, given, named, _ = CASES[case]
+    for axes in getattr(static, name)(*given, **named).axes:
+        labels = axes.get_legend_handles_labels()[1]
+        assert len(labels) == len(set(labels))
+    for panel in panels_in(getattr(interactive, name)(*given, **named).to_dict()):
+        channels = [pair for layer in panel["layer"] for pair in layer["encoding"].items()]
+        # Vega-Lite joins the legends of colours and shapes, but not that of fillings.
+        shown = {key for key, its in channels if '"legend": {' in json.dumps(its)}
+        assert shown <= {"color", "shape"}
 
 
 def test_one_whisker_does_not_scale_the_results_over_time() -> None:

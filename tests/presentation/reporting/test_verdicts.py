@@ -253,6 +253,17 @@ def test_sentences_quote_values_shares_and_partial_matches() -> None:
     )
 
 
+def test_a_claim_on_work_and_time_is_quoted_by_what_it_is_about() -> None:
+    setting = dict.fromkeys(("engine", "predicates"), "")
+    found = pd.DataFrame(
+        {"id": "gain", "regime": regime, **setting, "basis": basis, "value": value}
+        for regime, values in (("dense", (5.0, 2.0)), ("sparse", (4.0, 1.0)))
+        for basis, value in zip(("updates", "time"), values, strict=True)
+    )
+    assert filled(["{gain} times"], found) == "2.00 (dense), 1.00 (sparse) times"
+    assert filled(["{gain} times"], found, regime="dense") == "2.00 times"
+
+
 def test_values_have_three_digits_and_a_minus_sign() -> None:
     assert [shown_value(value) for value in (0.0501, -0.5, 7.6, 180000.0, math.inf)] == [
         "0.0501", "−0.50", "7.60", "1.8e+05", "?",

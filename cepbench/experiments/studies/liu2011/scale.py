@@ -23,7 +23,7 @@ SEARCHED = 100
 
 #: Profile → trades of the stream, runs.
 PROFILES = {
-    "quick": {"events": 10_000, "repetitions": 6},
+    "quick": {"events": 10_000, "repetitions": 3},
     "full": {"events": 100_000, "repetitions": 10},
 }
 
@@ -101,6 +101,7 @@ def scale_runs(
             repetitions=its["repetitions"],
             seed=seed,
             planners=(*(PLANNERS if size > searched else all_planners()), ALONE),
+            warm_up=size == sizes[0],
         )
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "generator")

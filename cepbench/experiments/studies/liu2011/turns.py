@@ -63,8 +63,11 @@ def planner_runs(
     repetitions: int,
     seed: int = 0,
     planners: Sequence[str] = PLANNERS,
+    warm_up: bool = True,
 ) -> list[dict[str, Any]]:
     """Plan a workload and list its matches, by planners in turns; :data:`ALONE` runs each query by itself.
+
+    With ``warm_up`` a first turn loads compiled code, and is left out.
 
     A row a run, for :func:`cepbench.experiments.studies.runs.figure_runs`: ``size`` (queries),
     ``generator`` (the planner, or :data:`ALONE`), ``regime`` (the evaluator), ``seconds``,
@@ -73,7 +76,7 @@ def planner_runs(
     """
     statistics = measure_statistics(workload, stream, seed=seed)
     rows: list[dict[str, Any]] = []
-    for run in range(-1, repetitions):  # the first one, which is left out, loads compiled code
+    for run in range(-1 if warm_up else 0, repetitions):
         for name in planners:
             # Without known refinements.
             fresh = Workload(workload.patterns, hierarchy=workload.hierarchy)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from cepbench.experiments.studies.agrawal2008.printed import TABLE_2, TABLE_3
+from cepbench.experiments.studies.agrawal2008.bounds import WINDOWS, bound_runs
 from cepbench.experiments.studies.agrawal2008.runs import (
     ENGINES,
     STRATEGIES,
@@ -181,3 +182,18 @@ def test_gains_are_of_runs_of_one_repetition() -> None:
     summary = summary_of(gained, ["gain"], resamples=50)
     assert len(summary) == 2 * 4 and set(summary["patterns"]) == {5}
     assert summary[["value", "low", "high"]].to_numpy() == pytest.approx(1.5)
+
+
+def test_the_runs_of_a_window_are_the_choices_of_its_events() -> None:
+    runs = bound_runs().set_index(["generator", "size"])["window_runs"]
+    # Of a window of n events so many sets have at most k, and at least k.
+    for size in WINDOWS["next"]:
+        few = {k: sum(math.comb(size, j) for j in range(1, k + 1)) for k in (2, 3)}
+        for strategy in ("next", "partition contiguity"):
+            assert runs[f"one loop, {strategy}, basic", size] == few[2]
+            assert runs[f"two loops, {strategy}, basic", size] == few[3]
+    for size in WINDOWS["any"]:
+        # The last events may be b, or b and c.
+        many = [sum(math.comb(size, j) for j in range(k, size + 1)) for k in (1, 2, 3)]
+        assert runs["one loop, any, basic", size] == sum(many)
+        assert runs["one loop, any, merging", size] < 2 * size

@@ -72,11 +72,11 @@ def test_ten_to_three_hundred_events_are_active() -> None:
 
 
 def test_lengths_windows_and_the_negated_ticker_are_the_papers() -> None:
-    lengths = [parse(text) for _, text in config_of("lengths").user_patterns]
-    assert [tickers(its) for its in lengths] == [list(TICKERS[:n]) for n in range(2, 6)]
-    assert {milliseconds(its) for its in lengths} == {1000}
+    short = [parse(text) for _, text in config_of("lengths").user_patterns]
+    assert [tickers(its) for its in short] == [list(TICKERS[:n]) for n in range(2, 6)]
+    assert {milliseconds(its) for its in short} == {1000}
     counted = [parse(text) for _, text in config_of("counted").user_patterns]
-    assert counted == [its.without_aggregate() for its in lengths]
+    assert counted == [its.without_aggregate() for its in short]
     assert sweep_of("counted").data == sweep_of("lengths").data
     assert sweep_of("counted_windows").data == sweep_of("windows").data
     counted = [parse(text) for _, text in config_of("counted_windows").user_patterns]
@@ -85,10 +85,12 @@ def test_lengths_windows_and_the_negated_ticker_are_the_papers() -> None:
     assert counted == [its.without_aggregate() for its in windows]
     assert {tuple(tickers(its)) for its in windows} == {("DELL", "IPIX", "AMAT")}
     assert [milliseconds(its) for its in windows] == [*range(100, 1001, 100)]
-    long = [parse(text) for _, text in config_of("scalability").user_patterns]
-    assert sorted((len(its.positive), milliseconds(its)) for its in long) == [
-        (length, window) for length in range(6, 11) for window in (1000, 2000)
-    ]
+    for profile, lengths in (("quick", (6, 8, 10)), ("full", range(6, 11))):
+        config = sweep_of("scalability", profile).config("data")
+        long = [parse(text) for _, text in config.user_patterns]
+        assert sorted((len(its.positive), milliseconds(its)) for its in long) == [
+            (length, window) for length in lengths for window in (1000, 2000)
+        ]
     plain, negated = (parse(text) for _, text in config_of("negated_ticker").user_patterns)
     assert tickers(plain) == ["DELL", "IPIX", "AMAT"] and not plain.negated
     assert tickers(negated) == ["DELL", "IPIX", "QQQ", "AMAT"]
