@@ -8,8 +8,8 @@ import math
 import pandas as pd
 import pytest
 
-from cepbench.experiments.studies.agrawal2008.printed import TABLE_2, TABLE_3
 from cepbench.experiments.studies.agrawal2008.bounds import WINDOWS, bound_runs
+from cepbench.experiments.studies.agrawal2008.printed import TABLE_2, TABLE_3
 from cepbench.experiments.studies.agrawal2008.runs import (
     ENGINES,
     STRATEGIES,
