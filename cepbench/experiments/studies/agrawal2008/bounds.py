@@ -62,6 +62,7 @@ def _row(name: str, strategy: str, size: int, evaluator: str) -> dict[str, objec
     events = pd.DataFrame({"type": "A", "time": np.arange(size), "x": 1})
     stream = EventStream.from_pandas(events, type="type", time="time")
     counted = evaluate(text, stream, evaluator=evaluator, output="count").metrics.runs
+    assert counted is not None
     runs = counted.runs_started + counted.runs_split
     return {
         "setting": f"{size}",
