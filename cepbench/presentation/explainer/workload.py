@@ -85,7 +85,7 @@ class WorkloadExplanation(Report):
 
     def sentences(self) -> list[str]:
         """What the reuse was worth, in the whole and by query, and how far the estimates were off."""
-        found = [*self.remarks, *self._work()]
+        found = [*self.remarks]
         if self.metrics is None:
             return found
         rows = self.steps.to_dict("records")

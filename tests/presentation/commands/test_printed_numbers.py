@@ -39,7 +39,7 @@ COLUMNS = {
 #: Headings of texts, and of what is computed from other rows.
 NOT_READ = {
     "plan generator", "evaluator", "plan", "method", "planner", "computed from others", "generator",
-    "kind", "query", "computed", "by", "from other queries", "", "× least",
+    "kind", "query", "computed", "by", "from other queries", "", "× least", "work",
 }  # fmt: skip
 
 NUMBER = re.compile(r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?) ?(ms|µs|ns|s|kB|MB|GB|B)?(?![\w.])")

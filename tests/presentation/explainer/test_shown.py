@@ -119,9 +119,11 @@ a, b, c                10       –   930   43.9k   ×47.2!!
     assert [line[end:].split()[-4:-2] for line in lines[2:]] == [
         [share, "%"] for share in ("24", "2", "24", "24", "24")
     ]
-    matches, worst, time, legend, *at_stake = run.sentences()
+    matches, work, worst, time, legend, *at_stake = run.sentences()
     assert run.stakes is not None and at_stake == run.stakes.sentences()
     assert re.fullmatch(r"43,900 matches in 900 events; \S+ s by the tree evaluator\.", matches)
+    assert run.metrics is not None and work == f"Work: {run.metrics.work.text()}."
+    assert work.startswith("Work: 2,945 partial matches, ")
     assert worst == (
         "The worst estimate is at the root (a, b, c), 47.2 times too low (rows: 930 expected, "
         "43.9k measured). The error originates at (a, b) (partial matches: 1 expected, 46.2 measured)."

@@ -56,7 +56,6 @@ def moves(at_state, last, row, vector, plan, machine, events, tallies):
     is_loop = plan.kinds[at_state] == LOOP
     found = 0
     for step in range(3 if is_loop and at_state + 1 < plan.states else 1):
-        tallies[EVALUATED] += 1
         # Whether the event is of a further item, for which time must have passed.
         begins = step == 1 or (step == 0 and not is_loop)
         edge = EDGES * at_state + (TAKE if is_loop else BEGIN)
@@ -73,6 +72,7 @@ def moves(at_state, last, row, vector, plan, machine, events, tallies):
             break
         elif step == 2:
             found |= LEAVES
+    tallies[EVALUATED] += step + 1
     if plan.ignores or (found & OWN == 0 and not plan.dies):
         found |= STAYS
     return found
