@@ -125,9 +125,9 @@ def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None
     data = data_folder("data", stream_of("quick"), 0)
     first: dict[str, object] = {"regimes": {}, "seed": 0}
     if experiment == "types":
-        first["patterns"] = 12
+        first |= {"patterns": 12, "repetitions": 3}
     if experiment == "latency":
-        first |= {"alphas": [0.0, 0.5, 1.0], "patterns": 16}
+        first |= {"alphas": [0.0, 0.5, 1.0], "patterns": 16, "repetitions": 3}
     config = config_of("quick", experiment, data, **first)
     assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
 
