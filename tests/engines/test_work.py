@@ -196,6 +196,7 @@ def test_queries_that_share_counters_multiply() -> None:
     found = cep.aggregate(workload, stream_of(events), sharing=plan)
     # Of q1 three B follow the A, of q2 one the D; each C multiplies them, the last C is the second one.
     assert found.metrics.work["products"] == 2 * (3 + 1)
+    assert found.metrics.work["rows_read"] == 2 * (3 + 1)
     assert found.metrics.work["rows_created"] == 1 + 1 + 3
     assert found.metrics.updates == sum(
         found.metrics.work[word] for word in ("counters_updated", "products")
