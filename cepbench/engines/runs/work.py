@@ -101,7 +101,8 @@ WORDS = {
     "counters_updated": Word(
         "counters updated",
         "Changes of counters by events: one for each counter that an item of an event adds to, such as "
-        "one for each active row.",
+        "one for each active row. Queries that share counters keep them in lanes of rows, which change "
+        "together, also those that no row uses yet.",
         "[qi2014]_, sections 3.1 and 3.2",
     ),
     "rows_created": Word(

@@ -345,9 +345,8 @@ def timed_plan(
         make: Callable[[Any], Any] = partial(
             plan_workload, statistics=statistics, planner=planner, **options
         )
-        if (
-            WORKLOAD_PLANNERS[planner].shares == "matches"
-        ):  # planners of shared counts compile nothing
+        # Planners of shared counts compile nothing.
+        if WORKLOAD_PLANNERS.find(planner).shares == "matches":
             make(copy(queries))
         # A workload computes its refinements on first use, and each copy anew.
         queries = copy(queries)
