@@ -36,7 +36,12 @@ from cepbench.experiments.sweeps.cells import (
 )
 from cepbench.experiments.sweeps.compare import COLUMNS, compare
 from cepbench.experiments.sweeps.grid import Grid
-from cepbench.experiments.sweeps.measure import BATCH_EVENTS, WARM_UP_EVENTS, measure_pattern
+from cepbench.experiments.sweeps.measure import (
+    BATCH_EVENTS,
+    WARM_UP_EVENTS,
+    measure_pattern,
+    timed_plan,
+)
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.planning.costs.models import cost_model
 from cepbench.planning.planners.registry import default_generators, plan_generator
@@ -565,3 +570,18 @@ def test_policies_and_plans_batch_by_batch(stream: EventStream) -> None:
     for row in measure_pattern(SPEC, stream, measure_statistics(TEXT, stream), whole_stream):
         assert row["matches"] == rows[0]["matches"]
         assert (row["details"] is None) == (row["generator"] == "ZSTREAM")
+
+
+def test_planners_are_timed_by_their_names_in_any_case() -> None:
+    """As they are found elsewhere; an unknown one is a named error, not a missing key."""
+    text = "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 9 units"
+    workload = cep.Workload({"q1": text, "q2": text.replace("A a", "C c")})
+    stream = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": [*"ABCABC"], "time": range(6)}), type="type", time="time"
+    )
+    statistics = cep.measure_statistics(workload, stream)
+    for name in ("pretree", "PRETREE"):
+        plan, seconds = timed_plan(workload, statistics, name)
+        assert isinstance(plan, cep.WorkloadPlan) and seconds > 0
+    with pytest.raises(PlanGeneratorError, match="did you mean 'PRETREE'"):
+        timed_plan(workload, statistics, "PRETRE")
