@@ -143,6 +143,14 @@ def made_private(base: Path) -> Path:
     return base
 
 
+def cache_file(name: str) -> Path | None:
+    """A file of that name in the first of :func:`private_folders` that can be written; None without any."""
+    for base in private_folders():
+        with suppress(OSError), tempfile.TemporaryFile(dir=made_private(base)):
+            return base / name
+    return None
+
+
 def _is_ours(base: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True

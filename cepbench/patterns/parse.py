@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import (
@@ -27,6 +27,7 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
+from cepbench.kernels.cache_folder import cache_file
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
@@ -260,7 +261,10 @@ def _parser(dialect: str | None = None) -> Lark:
     # The basic lexer reserves keywords everywhere; a contextual one would take a misplaced WITHIN
     # for a name and report the next word. Positions come from tokens (span_of): propagating them
     # to all trees would double the time.
-    return Lark(grammar, parser="lalr", lexer="basic", keep_all_tokens=True)
+    # Building its tables takes longer than parsing a thousand patterns; reading them does not.
+    tables = cache_file(f"grammar-{dialect or 'cepbench'}.tables")
+    options: dict[str, Any] = {"keep_all_tokens": True, "cache": str(tables) if tables else False}
+    return Lark(grammar, parser="lalr", lexer="basic", **options)
 
 
 def _tree(text: str, dialect: str | None = None) -> Node:

@@ -112,8 +112,9 @@ class Sweep:
     @property
     def generated(self) -> dict[str, GeneratedStream]:
         """The streams to generate, by name."""
+        seed = self.seed
         return {
-            name: _generated(given, self.seed)
+            name: _generated(given, seed)
             for name, given in self.data.items()
             if not isinstance(given, str)
         }
@@ -167,10 +168,11 @@ class Sweep:
             with _about("generators" if config.evaluators is None else "evaluators"):
                 if not grid.cells():
                     raise ExperimentError("nothing is named that the sweep could run")
-            found = []
-            for name in self.data:
+            found, generated = [], self.generated
+            for name, data in self.data.items():
                 with _about(*(("streams", name) if name else ("data",))):
-                    found.append(names_of(_path_of(self, name, root), self.generated.get(name)))
+                    path = _path_of(data, self.path.parent, root, config.seed)
+                    found.append(names_of(path, generated.get(name)))
             check_names(config, found)
 
     def _located(self) -> AbstractContextManager[None]:
@@ -559,14 +561,13 @@ def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
 
     A DatasetError if there is no such data set or path, it cannot be made, or it is not Parquet.
     """
-    return {name: _path_of(sweep, name, root) for name in sweep.data}
+    seed = sweep.seed
+    folder = sweep.path.parent
+    return {name: _path_of(data, folder, root, seed) for name, data in sweep.data.items()}
 
 
-def _path_of(sweep: Sweep, stream: str, root: str | Path) -> Path:
-    data = sweep.data[stream]
-    if isinstance(data, str):
-        return _named(data, sweep.path.parent)
-    return data_folder(root, data, sweep.seed)
+def _path_of(data: str | Mapping[str, Any], folder: Path, root: str | Path, seed: int) -> Path:
+    return _named(data, folder) if isinstance(data, str) else data_folder(root, data, seed)
 
 
 def _named(data: str, folder: Path) -> Path:

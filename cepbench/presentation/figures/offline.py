@@ -35,6 +35,9 @@ _LOOK: dict[str, dict[str, Any]] = {
 #: Renderers of altair that write the specification into a script of HTML.
 _OF_HTML = ("html", "colab", "kaggle", "zeppelin", "olli", "browser")
 
+#: Whether a picture stands beside each specification.
+_pictures = True
+
 _Chart = TypeVar("_Chart", bound=alt.TopLevelMixin)
 
 
@@ -128,6 +131,15 @@ def use_offline_charts() -> None:
     alt.renderers.enable("cepbench")
 
 
+def without_pictures() -> None:
+    """Show specifications alone from now on: drawing the picture of a chart takes half of its time.
+
+    For what only reports and JupyterLab will draw.
+    """
+    global _pictures
+    _pictures = False
+
+
 def _shown(spec: Mapping[str, Any], **_: Any) -> dict[str, Any]:
-    picture: Any = spec_to_mimebundle(dict(spec), "svg", "vega-lite")
+    picture: Any = spec_to_mimebundle(dict(spec), "svg", "vega-lite") if _pictures else {}
     return {VEGALITE_MIME: dict(spec), **picture, "text/plain": "an altair chart"}

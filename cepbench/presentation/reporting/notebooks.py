@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import os
 import re
-import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import nbformat
 import papermill
-from jupyter_client.manager import AsyncKernelManager
 from papermill.exceptions import PapermillExecutionError
-from traitlets.config import Config
 
 from cepbench.errors import ReportError
+from cepbench.presentation.reporting.kernels import Kernel, quiet_kernels
 from cepbench.presentation.reporting.parameters import checked_parameters, unknown_parameter
 from cepbench.presentation.reporting.provenance import machine, versions
 
 #: A line that Python prints for a warning.
 _WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
-
-#: Folder for the sockets of all kernels while notebooks are run, and numbers for their names.
-_runtime: list[str] = []
-_numbers = itertools.count()
-
-_kernels: WeakSet[_Kernel] = WeakSet()
-
-
-class _Kernel(AsyncKernelManager):
-    """A kernel that can be ended from another thread than the one that talks to it."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        _kernels.add(self)
-
-    def kill_now(self) -> None:
-        process = getattr(self.provisioner, "process", None)
-        if process is not None:
-            process.kill()
-
-    async def _async_interrupt_kernel(self) -> None:
-        """Send nothing: jupyter_client interrupts a kernel, even an idle one, before it shuts down.
-
-        ipykernel logs such an interrupt as an error now and then. ``interrupt_kernel`` still sends it.
-        """
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
@@ -100,7 +70,7 @@ def run_notebook(
             raise unknown_parameter(name, known, path.name)
     checked = checked_parameters(parameters, literals(known), path.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with quiet_kernels() as runtime:
+    with quiet_kernels() as sockets:
         try:
             done = papermill.execute_notebook(
                 path,
@@ -113,13 +83,8 @@ def run_notebook(
                 # Written at its end: before and after each cell takes as long as the charts of a page.
                 request_save_on_cell_execute=False,
                 autosave_cell_every=0,
-                kernel_manager_class=_Kernel,
-                # Files instead of ports: no other user of the machine can reach the kernel. Of a
-                # name of its own: by default they are ``kernel-ipc-1`` … in the notebook's
-                # folder, where two kernels that start at once take each other's.
-                config=Config(
-                    {"KernelManager": {"transport": "ipc", "ip": f"{runtime}/{next(_numbers)}"}}
-                ),
+                kernel_manager_class=Kernel,
+                config=sockets,
             )
         except PapermillExecutionError as error:
             raise ReportError(
@@ -148,40 +113,3 @@ def read_notebook(path: Path) -> nbformat.NotebookNode:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
         return nbformat.read(path, as_version=4)
-
-
-def kill_kernels() -> None:
-    """End all kernels at once; the notebooks in them fail."""
-    for kernel in list(_kernels):
-        kernel.kill_now()
-
-
-@contextmanager
-def quiet_kernels() -> Iterator[str]:
-    """A folder with a short name for the sockets of kernels, without their start-up messages.
-
-    The environment is that of the whole process: to run several notebooks at the same time, enter
-    this around all of them.
-    """
-    if _runtime:
-        yield _runtime[0]
-        return
-    with tempfile.TemporaryDirectory(prefix="cep-") as runtime, warnings.catch_warnings():
-        # A cell without an id is how papermill 2.7 injects parameters.
-        warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
-        settings = {
-            "JUPYTER_RUNTIME_DIR": runtime,  # a socket's path may have 107 bytes, a home has many
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        }
-        before = {name: os.environ.get(name) for name in settings}
-        os.environ.update(settings)
-        _runtime.append(runtime)
-        try:
-            yield runtime
-        finally:
-            _runtime.clear()
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
