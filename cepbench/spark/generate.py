@@ -26,5 +26,7 @@ def generate_stream(
     All workers share the file system of the path. For ``partitions`` and ``progress`` see
     :func:`cepbench.spark.jobs.run_job`; the events do not depend on them.
     """
-    job = partial(run_job, spark, name="generate", partitions=partitions, progress=progress)
+    job = partial(
+        run_job, spark, name="generate", partitions=partitions, progress=progress, one_here=True
+    )
     return make_stream(path, stream, job)

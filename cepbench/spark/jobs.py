@@ -44,6 +44,7 @@ def run_job(
     name: str,
     partitions: int | None = None,
     progress: bool = True,
+    one_here: bool = False,
     **shown: Any,
 ) -> list[Result]:
     """Apply a function to every item, in Spark tasks; the results in the order of the items.
@@ -54,11 +55,21 @@ def run_job(
         Runs in the workers, which import it from the installed package.
     partitions : int, optional
         Number of tasks, by default a few per core; the results do not depend on it.
+    one_here : bool
+        Handle a single item in this process: there is nothing to spread, and a task of its own takes
+        longer than a small file.
     name, progress, **shown
         See :func:`watched`, also for errors; of ``finished`` items there are as many as given.
     """
     if not items:
         return []
+    if one_here and len(items) == 1:
+        try:
+            return [function(items[0])]
+        except CepbenchError:
+            raise
+        except Exception as error:
+            raise DatasetError(f"{name} failed: {type(error).__name__}: {error}") from error
     context = spark.sparkContext
     tasks = partitions or 4 * context.defaultParallelism
 

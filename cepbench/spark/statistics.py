@@ -79,6 +79,7 @@ def measure_statistics(
         name="statistics",
         partitions=partitions,
         progress=progress,
+        one_here=True,
     ):
         for name, sample in found:
             samples[name].append(sample)
@@ -112,6 +113,7 @@ def arrival_rates(
         name="arrival rates",
         partitions=partitions,
         progress=progress,
+        one_here=True,
     )
     return arrival_table(counted, declaration.counts if declaration else ())
 

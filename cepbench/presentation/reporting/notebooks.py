@@ -15,7 +15,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
-from cepbench.presentation.reporting.kernels import Kernel, quiet_kernels
+from cepbench.presentation.reporting.forked_kernels import Kernel, quiet_kernels
 from cepbench.presentation.reporting.parameters import checked_parameters, unknown_parameter
 from cepbench.presentation.reporting.provenance import machine, versions
 

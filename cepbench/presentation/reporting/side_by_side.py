@@ -16,7 +16,7 @@ from typing import Any
 from jupyter_core.utils import ensure_event_loop
 
 from cepbench.errors import ReportError, did_you_mean
-from cepbench.presentation.reporting.kernels import kill_kernels, quiet_kernels
+from cepbench.presentation.reporting.forked_kernels import kill_kernels, quiet_kernels
 
 ONE_CORE, ALL_CORES = USES = ("one core", "all cores")
 

@@ -294,6 +294,9 @@ def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float
     return {name: max(of[name] for of in streams) for name in streams[0] if name in everywhere}
 
 
+#: Tasks of a sweep on each core.
+_TASKS = 32
+
 #: (name, function) → the JSON object of this name in a sweep's folder, or else the function's.
 Keep = Callable[[str, Callable[[], Any]], Any]
 
@@ -411,7 +414,8 @@ def _run(
             pending,
             name="sweep",
             unit="pattern",
-            partitions=len(pending),
+            # As many as keep all cores busy to the end: a task takes longer to start than a small pattern.
+            partitions=min(len(pending), _TASKS * spark.sparkContext.defaultParallelism),
             # Where runs take a minimum time together, there are more rows than cells.
             finished=lambda: min((count_rows(job.folder, known) - before) // cells, len(pending)),
             progress=progress,

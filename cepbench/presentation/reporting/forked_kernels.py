@@ -84,13 +84,15 @@ class Kernel(AsyncKernelManager):
 class _Forking(LocalProvisioner):
     """Starts ipykernel by a fork; kernels of other environments and languages as ever."""
 
+    process: Any = None
+
     async def launch_kernel(self, cmd: list[str], **settings: Any) -> Any:
         if cmd[:3] != [sys.executable, *_LAUNCHER]:
             return await super().launch_kernel(cmd, **settings)
         environment = {**os.environ, **settings.get("env", {})}
         self.cwd = settings.get("cwd") or os.getcwd()
-        self.process = await asyncio.to_thread(_Fork, cmd[3:], self.cwd, environment)
-        self.pid = self.pgid = self.process.pid
+        fork = await asyncio.to_thread(_Fork, cmd[3:], self.cwd, environment)
+        self.process, self.pid, self.pgid = fork, fork.pid, fork.pid
         return self.connection_info
 
 
