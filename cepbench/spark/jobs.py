@@ -6,6 +6,7 @@ import gc
 import re
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +70,8 @@ def run_job(
         except CepbenchError:
             raise
         except Exception as error:
-            raise DatasetError(f"{name} failed: {type(error).__name__}: {error}") from error
+            cause = _cause(traceback.format_exc())
+            raise DatasetError(f"the job {name!r} failed: {cause}") from error
     context = spark.sparkContext
     tasks = partitions or 4 * context.defaultParallelism
 

@@ -122,7 +122,7 @@ def test_a_failing_task_says_why(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as caught:
         generate_stream(spark, tmp_path / "data", NasdaqStyle(identifiers=3, days=1))
     told = str(caught.value)
-    for part in ("Spark job 'generate' failed: FileExistsError", "month=2008-01", "mkdir"):
+    for part in ("the job 'generate' failed: FileExistsError", "month=2008-01", "mkdir"):
         assert part in told
     assert "\n" not in told and len(told) < 400, "the stacks stay in the error's cause"
     assert caught.value.__cause__ is not None

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepbench.experiments.studies.study import Study
+from cepbench.presentation.reporting.downloads import Thumbnail
 from cepbench.presentation.reporting.ledger import LOOKS
-from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation, groups
+from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import Benchmark
-from cepbench.presentation.reporting.shell import render, with_contents
-from cepbench.presentation.reporting.story import JudgedClaim
+from cepbench.presentation.reporting.shell import render
+from cepbench.presentation.reporting.story import Cell, JudgedClaim, sentence_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,25 @@ class StudyReport:
     study: Study
     #: Those of its notebooks that were run, in its order.
     pages: Sequence[Page] = ()
-    #: What holds where: a regime, or empty for all of them, and sentences about it.
-    lines: Sequence[tuple[str, str]] = ()
     headlines: Sequence[JudgedClaim] = ()
-    #: A sentence that a notebook recorded, with the link of its page and the page's name.
-    findings: Sequence[tuple[str, str, str]] = ()
     #: Verdict → how many claims of the ledger have it.
     verdicts: Mapping[str, int] = field(default_factory=dict)
-    #: Figure of the paper → its claims.
-    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
+    claims: Sequence[JudgedClaim] = ()
     ledger_link: str = ""
+
+    @property
+    def picture(self) -> Thumbnail | None:
+        """The first figure of its pages that a card has room for."""
+        every = [its for page in self.pages for its in page.thumbnails]
+        fitting = (its for its in every if its.height <= its.width <= 3 * its.height)
+        return next(fitting, next(iter(every), None))
+
+    @property
+    def found(self) -> str:
+        """What was found, in a sentence: of its first claim with a headline, else of its first page."""
+        return sentence_of(self.headlines) or next(
+            (its.found for its in self.pages if its.found), ""
+        )
 
     @property
     def missing(self) -> list[str]:
@@ -59,12 +69,10 @@ class Report:
     documentation: Sequence[Entry] = ()
 
     @property
-    def by_group(self) -> dict[str, list[Page]]:
-        """Heading of the navigation -> its notebooks' pages."""
-        return {
-            heading: [page for page in self.pages if page.group == group]
-            for group, heading in groups().items()
-        }
+    def gains(self) -> Sequence[Cell]:
+        """The number that matters, in each setting: of the first headline of the first study that has one."""
+        found = (claim.cells for one in self.studies for claim in one.headlines)
+        return next(found, ())
 
     @property
     def profiles(self) -> list[str]:
@@ -99,7 +107,5 @@ def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
 
 def index_html(report: Report, navigation: Navigation) -> str:
     """The first page, which loads files beside it and nothing else; every text in it is escaped."""
-    text = render(
-        "index.html.j2", report=report, looks=LOOKS, navigation=navigation, here=FRONT.link
-    )
-    return with_contents(text)
+    given = {"report": report, "looks": LOOKS, "navigation": navigation}
+    return render("index.html.j2", here=FRONT.link, **given)

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from markupsafe import Markup
 from nbconvert import HTMLExporter
@@ -18,12 +18,19 @@ from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from cepbench.experiments.studies.registry import STUDIES
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
+from cepbench.presentation.reporting.arrangement import arranged, without_title
 from cepbench.presentation.reporting.downloads import Downloads, Thumbnail
+from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
 from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
+from cepbench.presentation.reporting.story import JudgedClaim
 from cepbench.presentation.reporting.titles import in_words
+
+#: Where a page has its code.
+Code = Literal["shown", "folded", "last"]
 
 #: Folder of the pictures that a page shows, within that of the notebook's results.
 PICTURES = "pictures"
@@ -55,6 +62,11 @@ class Page:
     downloads: Downloads = field(default_factory=Downloads)
     #: Stem of a picture → where on the page it is, as ``#id``.
     anchors: Mapping[str, str] = field(default_factory=dict)
+    #: Those of the paper that are judged from its results.
+    claims: Sequence[JudgedClaim] = ()
+    #: What was found, in a sentence; and of a ledger what holds where: a regime, or empty, and sentences.
+    found: str = ""
+    lines: Sequence[tuple[str, str]] = ()
 
     @property
     def link(self) -> str:
@@ -67,14 +79,14 @@ class Page:
         return Entry(self.title, self.link, self.group)
 
     @property
-    def code_shown(self) -> bool:
-        """Whether its code is unfolded; see :func:`shows_code`."""
-        return shows_code(self.group)
+    def code(self) -> Code:
+        """Where its code is."""
+        return code_of(self.group)
 
 
-def shows_code(group: str) -> bool:
-    """Whether pages of a group show their code: those that teach, others show results."""
-    return group == START
+def code_of(group: str) -> Code:
+    """Where pages of a group have their code: those that teach show it, those of studies show results."""
+    return "shown" if group == START else "last" if group in STUDIES else "folded"
 
 
 def page_of(page: Page, body: Body, navigation: Navigation) -> str:
@@ -82,8 +94,9 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
     text = render(
         "page.html.j2",
         page=page,
-        body=Markup(body.html),  # nbconvert has escaped it
-        titled="<h1" in body.html,
+        # nbconvert has escaped them
+        **{part: Markup(getattr(body, part)) for part in ("lead", "html", "method")},
+        looks=LOOKS,
         charts=body.charts,
         navigation=navigation,
         here=page.link,
@@ -91,22 +104,50 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
     return with_contents(text)
 
 
-def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
+def body_of(notebook: NotebookNode, *, folder: str, code: Code = "folded") -> Body:
     """The cells of a notebook with outputs as HTML. Formulas are not drawn: MathJax would have to be loaded.
 
     A chart and the figure for print that is saved after it are one: the screen shows the chart,
     paper the figure. So it is where a cell calls ``save_figure``, which leaves a record, and shows
     what it saved, and there is no text between the two.
 
-    Code cells are folded. With ``code_shown`` they are not, but for cells tagged ``fold``, ``parameters`` or
-    ``injected-parameters``. ``folder`` is that of its results, relative to the site: the stem of its page.
+    Cells are as they are, each with its code, which is ``shown`` or ``folded``; folded are always those tagged
+    ``fold``, ``parameters`` or ``injected-parameters``. Where code is ``last``, a page begins with the first
+    finding and chart, and ends with the method, see :mod:`cepbench.presentation.reporting.arrangement`, and
+    all code. ``folder`` is that of its results, relative to the site: the stem of its page.
     """
-    shown, body = deepcopy(notebook), Body(folder)
-    for cell in shown.cells:
+    shown, body = deepcopy(notebook), Body(folder, shows_results=code == "last")
+    cells = shown.cells
+    if cells and cells[0].cell_type == "markdown":
+        without_title(cells[0])
+    charts, twins = [], []
+    for place, cell in enumerate(cells):
+        before = body.on_screen, len(body.pictures)
         body.prepare(cell)
-    text, _ = _exporter().from_notebook_node(shown, {"code_shown": code_shown})
-    body.html = str(text)
+        if body.on_screen > before[0]:
+            charts.append(place)
+        elif len(body.pictures) > before[1]:
+            twins.append(place)
+    if code != "last":
+        body.html = _html_of(shown, cells, code=code)
+        return body
+    listing = [
+        NotebookNode(cell, id=f"code-{place}", outputs=[])
+        for place, cell in enumerate(cells)
+        if cell.cell_type == "code"
+    ]
+    its = arranged(cells, charts, twins)
+    body.lead = _html_of(shown, its.lead)
+    body.html = _html_of(shown, its.sections)
+    body.method = _html_of(shown, its.method) + _html_of(shown, listing, code="plain")
     return body
+
+
+def _html_of(notebook: NotebookNode, cells: Sequence[NotebookNode], *, code: str = "") -> str:
+    """Some cells as HTML, without code, or with it ``shown``, ``folded`` or ``plain``."""
+    shown = [cell for cell in cells if code or cell.cell_type != "code" or cell.outputs]
+    text, _ = _exporter().from_notebook_node(NotebookNode(notebook, cells=shown), {"code": code})
+    return str(text)
 
 
 @cache
@@ -125,8 +166,17 @@ class Body:
 
     #: Of its results, relative to the site: the stem of its page.
     folder: str
+    #: Whether its first finding and chart stand before all else.
+    shows_results: bool = False
+    #: ``lead``: the first chart; ``html``: all that follows; ``method``: how it was made.
+    lead: str = ""
     html: str = ""
+    method: str = ""
+    #: The first finding, where it stands before all else.
+    found: str = ""
     charts: int = 0
+    #: Charts and pictures that a screen shows.
+    on_screen: int = 0
     #: Path relative to the site → content.
     pictures: dict[str, bytes] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
@@ -144,7 +194,7 @@ class Body:
             self._waiting = []
             return
         saved: list[str] = []  # by this cell, and not shown yet
-        outputs = []
+        outputs: list[NotebookNode] = []
         # As a terminal shows a progress bar, which is written in many pieces with carriage returns.
         _STREAMS.preprocess_cell(cell, {}, 0)
         for output in cell.get("outputs", []):
@@ -153,6 +203,10 @@ class Body:
                 record = data[RECORD_MIME]
                 if "finding" in record:
                     self.findings.append(record["finding"])
+                    if self.shows_results and not self.found:
+                        self.found = record["finding"]
+                        if outputs and "text/markdown" in outputs[-1].get("data", {}):
+                            outputs.pop()  # which shows it
                 if "figure" in record:
                     saved.append(record["figure"])
                     self.figures = list(dict.fromkeys([*self.figures, record["figure"]]))
@@ -180,6 +234,7 @@ class Body:
         anchor = f"chart-{self.charts}"
         given = {"anchor": anchor, "name": title, "specification": Markup(text)}
         self.charts += 1
+        self.on_screen += 1
         output = _drawn("chart.html.j2", **given, twin=False, files=[])
         self._waiting.append((given, output))
         return output
@@ -197,6 +252,7 @@ class Body:
             output.data = _drawn("chart.html.j2", **chart, twin=True, files=files).data
             anchor, name = chart["anchor"], chart["name"]
         else:
+            self.on_screen += 1
             anchor, name = f"picture-{number}", in_words(stem or "figure")
         if stem:
             self.anchors.setdefault(stem, f"#{anchor}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from cepbench.presentation.reporting.notebooks import (
     read_notebook,
     run_notebook,
 )
-from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
+from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, code_of, page_of
 from cepbench.presentation.reporting.parameters import (
     PROFILES,
     checked_parameters,
@@ -46,7 +48,14 @@ from cepbench.presentation.reporting.requests import (
 )
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
-from cepbench.presentation.reporting.story import facts, headlines, regime_lines, verdicts_by_figure
+from cepbench.presentation.reporting.story import (
+    JudgedClaim,
+    facts,
+    headlines,
+    judged_claims,
+    regime_lines,
+    sentence_of,
+)
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
 from cepbench.presentation.reporting.verdicts import counts_of
 
@@ -225,6 +234,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     if not executed:
         raise _nothing_in(target)
     benchmarks = benchmarks_in(target)
+    judged = {key: _judged(target, study, executed) for key, study in STUDIES.items()}
     bodies: dict[str, Body] = {}
     pages: list[Page] = []
     for stem, notebook in executed.items():
@@ -232,8 +242,10 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
-        bodies[stem] = body_of(notebook, folder=stem, code_shown=shows_code(group))
-        pages.append(_page(target, stem, notebook, bodies[stem], group, labels))
+        bodies[stem] = body_of(notebook, folder=stem, code=code_of(group))
+        its = judged[group].fields_of(stem) if group in judged else {}
+        page = _page(target, stem, notebook, bodies[stem], group, labels)
+        pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
     if benchmarks:
         entries.append(_BENCHMARKS)
@@ -254,7 +266,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     report = Report(
         pages,
         facts=facts(target, [page.stem for page in pages]),
-        studies=[_study_report(target, study, pages, bodies) for study in STUDIES.values()],
+        studies=[_study_report(study, pages, judged[study.key]) for study in STUDIES.values()],
         benchmarks=benchmarks,
         documentation=documentation,
     )
@@ -305,35 +317,59 @@ def _page(
     )
 
 
-def _study_report(
-    target: Path, study: Study, pages: Sequence[Page], bodies: Mapping[str, Body]
-) -> StudyReport:
-    own = [page for page in pages if page.group == study.key]
-    findings = [
-        (text, page.link, page.entry.label) for page in own for text in bodies[page.stem].findings
-    ]
-    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
-    if not own or not path.exists() or not path.with_name("numbers.parquet").exists():
-        return StudyReport(study, own, findings=findings)
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the ledger of a study says; empty if it was not run."""
 
+    #: Name of a page → the claims that are judged from its results.
+    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
+    headlines: Sequence[JudgedClaim] = ()
+    #: What holds where: a regime, or empty, and sentences.
+    lines: Sequence[tuple[str, str]] = ()
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    #: The page of the ledger, if there is one.
+    link: str = ""
+
+    def fields_of(self, stem: str) -> dict[str, Any]:
+        """Fields of a page: its claims and what was found, or of the ledger what holds where."""
+        name = stem.rpartition("/")[2]
+        if name == LEDGER:
+            return {"lines": self.lines}
+        claims = self.claims.get(name, ())
+        return {"claims": claims, "found": sentence_of(claims)}
+
+
+def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
+    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
+    beside = path.with_name("numbers.parquet")
+    if not path.exists() or not beside.exists():
+        return _Judged()
     stem = f"{study.key}/{LEDGER}"
-    page = f"{stem}.html" if stem in bodies else ""
+    page = f"{stem}.html" if stem in stems else ""
 
     def link(claim: Claim) -> str:
         """Where the claim is explained."""
         return f"{page}#{anchor_of(claim.id)}" if page else ""
 
     ledger = pd.read_parquet(path)
-    numbers = pd.read_parquet(path.with_name("numbers.parquet"))
+    return _Judged(
+        claims=judged_claims(ledger, link),
+        headlines=headlines(ledger, link),
+        lines=regime_lines(study, ledger, pd.read_parquet(beside)),
+        verdicts=counts_of(ledger),
+        link=page,
+    )
+
+
+def _study_report(study: Study, pages: Sequence[Page], judged: _Judged) -> StudyReport:
+    own = [page for page in pages if page.group == study.key]
     return StudyReport(
         study,
         own,
-        lines=regime_lines(study, ledger, numbers),
-        headlines=headlines(ledger, link),
-        findings=findings,
-        verdicts=counts_of(ledger),
-        claims=verdicts_by_figure(ledger, link),
-        ledger_link=page,
+        headlines=judged.headlines if own else (),
+        verdicts=judged.verdicts,
+        claims=[*chain(*judged.claims.values())] if own else (),
+        ledger_link=judged.link,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
-from cepbench.presentation.reporting.states import PLURAL, STATES
+from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED
 from cepbench.presentation.reporting.verdicts import (
     by_claim,
     filled,
@@ -31,6 +31,9 @@ from cepbench.presentation.reporting.verdicts import (
 
 #: Columns of results that :func:`facts` reads.
 _COUNTED = ["pattern", "generator", "status", "seconds", "events"]
+
+#: Stands for what was not measured.
+_NOTHING = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,10 @@ class JudgedClaim:
     link: str
 
 
-def verdicts_by_figure(
+def judged_claims(
     ledger: pd.DataFrame, link: Callable[[Claim], str]
 ) -> dict[str, list[JudgedClaim]]:
-    """Figure of a study's paper -> its claims, in the order of the ledger.
+    """Name of a page → the claims that are judged from its results, in the order of the ledger.
 
     The table is that of :func:`cepbench.presentation.reporting.verdicts.ledger`; ``link`` gives the place
     where a claim is explained.
@@ -71,19 +74,19 @@ def verdicts_by_figure(
         cells = [
             Cell(
                 place_and_basis(row, varied, several=several),
-                "–" if pd.isna(row.value) else shown_value(row.value),
+                _NOTHING if pd.isna(row.value) else shown_value(row.value),
                 shown_interval(row),
                 row.verdict,
             )
             for row in rows
         ]
         judged = JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim))
-        found.setdefault(claim.figure, []).append(judged)
+        found.setdefault(claim.results, []).append(judged)
     return found
 
 
 def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
-    """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`verdicts_by_figure`."""
+    """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`judged_claims`."""
     found = []
     varied = varied_in(ledger)
     for claim, rows in _known(ledger):
@@ -103,6 +106,24 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
         if cells:
             found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
     return found
+
+
+def sentence_of(claims: Sequence[JudgedClaim]) -> str:
+    """What was found, in a sentence with its numbers and verdict, of the first claim that was decided; empty without claims."""
+    decided = [claim for claim in claims if claim.verdict not in (UNDECIDED, OPEN)]
+    return next((f"{claim.statement} Here: {_here(claim)}" for claim in decided or claims), "")
+
+
+def _here(claim: JudgedClaim) -> str:
+    """The numbers of the last test in each setting, and the verdict."""
+    measured = [cell for cell in claim.cells if cell.measured != _NOTHING] or claim.cells
+    last = {cell.place.partition(", ")[0]: cell for cell in measured}
+    parts = [
+        f"{cell.measured}{f' ({cell.place})' if cell.place else ''}"
+        f"{f', 95 %: {cell.interval}' if cell.interval else ''}"
+        for cell in last.values()
+    ]
+    return f"{'; '.join(parts)}: {claim.verdict}."
 
 
 def regime_lines(

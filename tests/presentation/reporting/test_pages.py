@@ -250,13 +250,63 @@ def test_files_are_as_large_as_they_are() -> None:
 
 
 def test_code_is_folded_unless_the_page_is_read_for_it() -> None:
-    def unfolded(*tags: str, **details: bool) -> list[bool]:
+    def unfolded(*tags: str, **details: str) -> list[bool]:
         elements = read_page(html_of(notebook_of(tags=tags), **details)).elements
         return ["open" in a for tag, a in elements if tag == "details" and a["class"] == "code"]
 
-    assert unfolded() == [False] and unfolded(code_shown=True) == [True]
+    assert unfolded() == [False] and unfolded(code="shown") == [True]
     for tag in ("parameters", "injected-parameters", "fold"):
-        assert unfolded(tag, code_shown=True) == [False]
+        assert unfolded(tag, code="shown") == [False]
+
+
+def test_a_page_of_results_has_its_figure_first_and_its_method_last() -> None:
+    """Each cell once; without a tag the first chart leads, and what is before the first section is method."""
+
+    def text(words: str) -> Any:
+        return new_output("stream", name="stdout", text=words)
+
+    lead, other = (new_code_cell("c", outputs=[chart_output(OURS), text(f"{n}|")]) for n in "ab")
+    cells = [
+        new_markdown_cell("# T\n\nwhat differs"), new_code_cell("early", outputs=[text("early|")]),
+        new_markdown_cell("## The sweep", metadata={"tags": ["method"]}),
+        new_code_cell("s", outputs=[text("sweep|")]), new_markdown_cell("## One"), lead,
+        new_code_cell("…", outputs=[saved("figure_1"), SVG]), new_markdown_cell("### Part"), other,
+        new_code_cell("quiet"),
+    ]  # fmt: skip
+
+    def parts(notebook: Any) -> list[list[str]]:
+        body = body_of(notebook, folder="own", code="last")
+        found = (read_page(part).text for part in (body.lead, body.html, body.method))
+        words = (
+            "what differs",
+            "early|",
+            "The sweep",
+            "sweep|",
+            "One",
+            "a|",
+            "Part",
+            "b|",
+            "quiet",
+        )
+        return [[word for word in words if word in text] for text in found]
+
+    notebook = new_notebook(cells=cells)
+    method = ["what differs", "early|", "The sweep", "sweep|", "quiet"]
+    assert parts(notebook) == [["a|"], ["One", "Part", "b|"], method]
+    other.metadata["tags"] = ["lead"]
+    assert parts(notebook) == [["b|"], ["One", "a|", "Part"], method]
+    plain = new_notebook(cells=[new_code_cell("c", outputs=[text("a|")])])
+    assert parts(plain) == [[], ["a|"], []]
+
+
+def test_a_finding_that_leads_its_page_stands_there_alone() -> None:
+    told = new_output("display_data", {"text/markdown": "Found."})
+    record = new_output("display_data", {RECORD_MIME: {"finding": "Found."}})
+    notebook = notebook_of(told, record, told, record)
+    body = body_of(notebook, folder="own", code="last")
+    assert body.found == "Found." and body.findings == ["Found."] * 2
+    assert (body.lead + body.html + body.method).count("Found.") == 1
+    assert body_of(notebook, folder="own").html.count("Found.") == 2
 
 
 def test_a_progress_bar_is_shown_as_it_ended() -> None:

@@ -1,0 +1,63 @@
+"""The order in which a page shows the cells of its notebook: the figure first, how it was made last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+
+#: Tags of cells: the heading of a section on how results were made, up to the next heading of its
+#: level; and the chart that a page begins with, by default the first one.
+METHOD, LEAD = "method", "lead"
+
+_TITLE = re.compile(r"\A\s*#\s[^\n]*\n*")
+_SECTION = re.compile(r"^##\s", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The cells of a page that shows results."""
+
+    #: A chart and its twin for print, if there is one.
+    lead: Sequence[NotebookNode]
+    #: Sections, without those on the method.
+    sections: Sequence[NotebookNode]
+    #: What is below the title, and the sections on the method.
+    method: Sequence[NotebookNode]
+
+
+def arranged(
+    cells: Sequence[NotebookNode], charts: Sequence[int], twins: Sequence[int]
+) -> Arrangement:
+    """Sort prepared cells by where they stand on a page; no cell stands twice.
+
+    ``charts`` and ``twins`` are the places of the cells that show a chart, and of those that show nothing
+    but charts drawn for print.
+    """
+    tagged = [place for place in charts if LEAD in tags_of(cells[place])]
+    lead = [*(tagged or charts)[:1]]
+    while lead and lead[-1] + 1 in twins:
+        lead.append(lead[-1] + 1)
+    method: list[NotebookNode] = []
+    sections: list[NotebookNode] = []
+    begins = [cell.cell_type == "markdown" and bool(_SECTION.search(cell.source)) for cell in cells]
+    is_method = any(begins)  # up to the first section
+    for place, cell in enumerate(cells):
+        if begins[place]:
+            is_method = METHOD in tags_of(cell)
+        if place not in lead:
+            (method if is_method else sections).append(cell)
+    return Arrangement([cells[place] for place in lead], sections, method)
+
+
+def tags_of(cell: NotebookNode) -> Sequence[str]:
+    """The tags of a cell."""
+    found: Sequence[str] = cell.metadata.get("tags", [])
+    return found
+
+
+def without_title(cell: NotebookNode) -> None:
+    """Take the heading of a page from the beginning of a cell."""
+    cell.source = _TITLE.sub("", cell.source, count=1)
