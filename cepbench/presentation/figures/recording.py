@@ -17,7 +17,7 @@ def record(**what: Any) -> None:
     """Leave a record in the output of the cell that is running; outside of a kernel do nothing.
 
     It is of a ``figure``, by the stem of the files saved to the folder of results, or a ``finding``, a
-    sentence for the front page.
+    sentence for the top of its page.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
@@ -26,7 +26,7 @@ def record(**what: Any) -> None:
 
 
 def finding(text: str) -> None:
-    """Show a sentence, the main result of a notebook, and record it for the front page; not an empty one."""
+    """Show a sentence, the main result of a notebook, and record it for the top of its page; not an empty one."""
     if text:
         from IPython.display import Markdown, display
 

@@ -180,8 +180,6 @@ class Body:
     #: Path relative to the site → content.
     pictures: dict[str, bytes] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
-    #: Sentences for the front page that the notebook recorded.
-    findings: list[str] = field(default_factory=list)
     #: Stems of the figures that it saved.
     figures: list[str] = field(default_factory=list)
     #: Charts since the last text that have no figure for print yet: what their template is given, and
@@ -201,12 +199,10 @@ class Body:
             data = output.get("data", {})
             if RECORD_MIME in data:
                 record = data[RECORD_MIME]
-                if "finding" in record:
-                    self.findings.append(record["finding"])
-                    if self.shows_results and not self.found:
-                        self.found = record["finding"]
-                        if outputs and "text/markdown" in outputs[-1].get("data", {}):
-                            outputs.pop()  # which shows it
+                if "finding" in record and self.shows_results and not self.found:
+                    self.found = record["finding"]
+                    if outputs and "text/markdown" in outputs[-1].get("data", {}):
+                        outputs.pop()  # which shows it
                 if "figure" in record:
                     saved.append(record["figure"])
                     self.figures = list(dict.fromkeys([*self.figures, record["figure"]]))

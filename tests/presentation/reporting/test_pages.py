@@ -304,7 +304,7 @@ def test_a_finding_that_leads_its_page_stands_there_alone() -> None:
     record = new_output("display_data", {RECORD_MIME: {"finding": "Found."}})
     notebook = notebook_of(told, record, told, record)
     body = body_of(notebook, folder="own", code="last")
-    assert body.found == "Found." and body.findings == ["Found."] * 2
+    assert body.found == "Found."
     assert (body.lead + body.html + body.method).count("Found.") == 1
     assert body_of(notebook, folder="own").html.count("Found.") == 2
 

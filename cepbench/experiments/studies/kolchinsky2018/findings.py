@@ -1,4 +1,4 @@
-"""Sentences for the front page from the notebooks that go beyond [kolchinsky2018]_.
+"""Sentences for the top of the pages that go beyond [kolchinsky2018]_.
 
 Each is empty where the table does not hold what it needs.
 """
