@@ -23,8 +23,8 @@ from cepbench.files import held
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.presentation.reporting.index import Report, StudyReport, index_html
-from cepbench.presentation.reporting.ledger import anchor_of
-from cepbench.presentation.reporting.navigation import Entry, Navigation, group_of
+from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
+from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
 from cepbench.presentation.reporting.notebooks import (
     literals,
     parameters_of,
@@ -61,6 +61,7 @@ from cepbench.presentation.reporting.verdicts import counts_of
 
 #: The lock of a report, and what its holder does.
 _WRITER = ("report", "writes a report", ReportError)
+_CLAIMS = Entry("Claims", "claims.html", START)
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
 _DOCUMENTATION = (
@@ -247,6 +248,10 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
+    studies = [_study_report(study, pages, judged[study.key]) for study in STUDIES.values()]
+    claims = [claim for study in studies for claim in study.claims]
+    if claims:
+        entries.append(_CLAIMS)
     if benchmarks:
         entries.append(_BENCHMARKS)
     documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
@@ -258,15 +263,19 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         (target / page.link).write_text(
             page_of(page, bodies[page.stem], navigation), encoding="utf-8"
         )
-    if benchmarks:
-        here = _BENCHMARKS.link
-        text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
-        (target / here).write_text(text, encoding="utf-8")
+    tables: dict[Entry, dict[str, Any]] = {
+        _CLAIMS: {"template": "claims_page.html.j2", "claims": claims, "looks": LOOKS},
+        _BENCHMARKS: {"template": "benchmarks.html.j2", "benchmarks": benchmarks},
+    }
+    for entry in entries:
+        if entry in tables:
+            text = render(navigation=navigation, here=entry.link, **tables[entry])
+            (target / entry.link).write_text(text, encoding="utf-8")
     index = target / "index.html"
     report = Report(
         pages,
         facts=facts(target, [page.stem for page in pages]),
-        studies=[_study_report(study, pages, judged[study.key]) for study in STUDIES.values()],
+        studies=studies,
         benchmarks=benchmarks,
         documentation=documentation,
     )

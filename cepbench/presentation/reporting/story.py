@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
+from cepbench.experiments.studies.registry import find_study
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
@@ -57,6 +58,9 @@ class JudgedClaim:
     cells: tuple[Cell, ...]
     verdict: str
     link: str
+    #: Label of the paper, and its figure.
+    paper: str = ""
+    figure: str = ""
 
 
 def judged_claims(
@@ -80,7 +84,10 @@ def judged_claims(
             )
             for row in rows
         ]
-        judged = JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim))
+        judged = JudgedClaim(
+            claim.statement, tuple(cells), rows[0].overall, link(claim),
+            find_study(rows[0].paper).label, claim.figure,
+        )  # fmt: skip
         found.setdefault(claim.results, []).append(judged)
     return found
 

@@ -95,6 +95,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new_code_cell("chart", outputs=[chart_output(OURS)]),
         new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[saved, output]),
         new_code_cell("figure", outputs=[output, shown(table), finding]),
+        new_markdown_cell("## Verdicts on the claims"),
         title="Figure 9: strategies",
     )
     save_figure(figure, folder / "kolchinsky2018/figure_9", "figure_9")
@@ -150,7 +151,7 @@ def pages(site: Path) -> dict[str, Page]:
 
 def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
     assert set(pages) == {
-        "index.html", "quickstart.html", "kolchinsky2018/figure_9.html",
+        "index.html", "quickstart.html", "claims.html", "kolchinsky2018/figure_9.html",
         "kolchinsky2018/ledger.html", "my_idea.html", "benchmarks.html",
     }  # fmt: skip
     text = " ".join(pages["kolchinsky2018/figure_9.html"].text.split())
@@ -193,7 +194,7 @@ def test_navigation_is_the_same_on_every_page_and_marks_the_current(
     pages: dict[str, Page],
 ) -> None:
     order = [
-        "index.html", "quickstart.html", "kolchinsky2018/figure_9.html",
+        "index.html", "quickstart.html", "claims.html", "kolchinsky2018/figure_9.html",
         "kolchinsky2018/ledger.html", "my_idea.html",
         "docs/index.html", "docs/language.html", "docs/reference/index.html", "benchmarks.html",
     ]  # fmt: skip
@@ -343,7 +344,7 @@ def test_a_page_of_results_begins_with_what_was_found_and_its_figure(
     """Then follow the paper's claims beside what was measured, and last how it was made, with all code."""
     page = pages["kolchinsky2018/figure_9.html"]
     text = " ".join(page.text.split())
-    found, claim, method = "Plans <differ>.", "1.00 (0.50 to 1.50)", "Method what differs"
+    found, claim, method = "Plans <differ>.", "1.00 (0.50 to 1.50)", "Methodwhat differs"
     assert text.count(found) == 1 and text.index(found) < text.index(claim) < text.index(method)
     order = [a["class"] for _, a in page.elements if a.get("class") in
              ("found", "strip", "drawn has-twin", "drawn twin", "method", "code")]  # fmt: skip
@@ -437,7 +438,7 @@ def chromium() -> Any:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_the_screen(site: Path, chromium: Browser, width: int) -> None:
     for name in (
-        "index", "quickstart", "kolchinsky2018/figure_9", "kolchinsky2018/ledger", "benchmarks",
+        "index", "quickstart", "claims", "kolchinsky2018/figure_9", "kolchinsky2018/ledger", "benchmarks",
     ):  # fmt: skip
         chromium.open(site / f"{name}.html", width)
         assert chromium.console == [], name
@@ -486,6 +487,31 @@ def test_the_switch_begins_with_what_is_seen(site: Path, chromium: Browser) -> N
     assert chromium.evaluate(says) == "Hide code"  # a page that is read for its code
     chromium.open(site / "kolchinsky2018/figure_9.html", 1280)
     assert chromium.evaluate("document.getElementById('show-code')") is None  # a page of results
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_a_claim_is_found_by_its_words_and_a_search_can_be_shared(
+    site: Path, chromium: Browser
+) -> None:
+    chromium.open(site / "claims.html", 1280)
+    rows = "[...document.querySelectorAll('table.claims tbody tr')].filter(row => !row.hidden)"
+    assert chromium.evaluate(f"{rows}.length") == len(claims(STUDY))
+    words = "memory clearly ZSTREAM-ORD"
+    chromium.evaluate(
+        f"(() => {{ const field = document.getElementById('claims-text'); field.value = '{words}';"
+        " field.dispatchEvent(new Event('input')); })()"
+    )
+    (found,) = [c for c in claims(STUDY) if all(word in c.statement for word in words.split())]
+    assert chromium.evaluate(f"{rows}.map(row => row.querySelector('a').textContent)") == [
+        found.statement
+    ]
+    says = "document.getElementById('claims-count').textContent"
+    assert chromium.evaluate(says) == "1 claim"
+    assert chromium.evaluate("location.hash") == "#text=memory+clearly+ZSTREAM-ORD"
+    address = (site / "claims.html").resolve().as_uri()
+    chromium.call("Page.navigate", url="about:blank")
+    chromium.call("Page.navigate", url=f"{address}#text=ZSTREAM-ORD+clearly+memory")
+    chromium.wait("document.getElementById('claims-count')?.textContent === '1 claim'")
 
 
 def test_a_long_page_begins_with_its_contents(site: Path, pages: dict[str, Page]) -> None:

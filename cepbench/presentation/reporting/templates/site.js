@@ -5,6 +5,7 @@ document.documentElement.classList.add("scripted");
 document.addEventListener("DOMContentLoaded", () => {
   menu();
   code();
+  claims();
   scrollers();
   charts();
 });
@@ -52,6 +53,33 @@ function remembered(choice) {
   } catch {
     return null; // some browsers keep nothing for files
   }
+}
+
+// Rows of the table of claims that have the words searched for, the paper and the verdict; the choice is
+// kept in the address, so that it can be shared.
+function claims() {
+  const fields = ["text", "paper", "verdict"].map((name) => [name, document.getElementById(`claims-${name}`)]);
+  if (!fields[0][1]) return;
+  const rows = [...document.querySelectorAll("table.claims tbody tr")];
+  const count = document.getElementById("claims-count");
+  const chosen = new URLSearchParams(location.hash.slice(1));
+  for (const [name, field] of fields) if (chosen.has(name)) field.value = chosen.get(name);
+  const show = () => {
+    const [text, paper, verdict] = fields.map(([, field]) => field.value);
+    const words = text.toLowerCase().split(/\s+/);
+    for (const row of rows) {
+      const own = row.textContent.toLowerCase();
+      row.hidden = !(words.every((word) => own.includes(word)) &&
+        (!paper || row.cells[0].textContent === paper) && (!verdict || row.cells[4].textContent.endsWith(verdict)));
+    }
+    const left = rows.filter((row) => !row.hidden).length;
+    count.textContent = `${left} claim${left === 1 ? "" : "s"}`;
+    const kept = fields.filter(([, field]) => field.value).map(([name, field]) => [name, field.value]);
+    history.replaceState(null, "", kept.length ? `#${new URLSearchParams(kept)}` : location.pathname);
+  };
+  for (const [, field] of fields) field.addEventListener("input", show);
+  document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
+  show();
 }
 
 // What is wider than its box scrolls, by the keyboard too.
