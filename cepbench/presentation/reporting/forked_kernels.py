@@ -141,8 +141,10 @@ def _serve(arguments: list[str], folder: str, environment: dict[str, str]) -> No
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    # Children of multiprocessing may have no children of their own; a kernel may.
+    # Children of multiprocessing may have no children of their own, and start them as they were started;
+    # a kernel has what a new process has.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    multiprocessing.set_start_method(None, force=True)
     sys.argv = [_LAUNCHER[-1], *arguments]
     without_pictures()
     try:

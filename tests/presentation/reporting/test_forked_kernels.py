@@ -1,0 +1,87 @@
+"""Forked kernels are as new processes are: with the environment of now, and an end of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from cepbench.errors import ReportError
+from cepbench.presentation.figures.offline import VEGALITE_MIME
+from cepbench.presentation.reporting.forked_kernels import IMPORTED, kill_kernels
+from cepbench.presentation.reporting.notebooks import run_notebook
+
+pytestmark = pytest.mark.xdist_group("notebooks")
+
+
+def ran(folder: Path, *sources: str) -> Any:
+    """The cells of a notebook in a folder after they ran."""
+    parameters = new_code_cell("output = 'x'", metadata={"tags": ["parameters"]})
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python", "language": "python"}}
+    cells = [parameters, *map(new_code_cell, sources)]
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), folder / "given.ipynb")
+    return run_notebook(folder / "given.ipynb", folder / "done" / "done.ipynb", {}).cells[1:]
+
+
+def printed(cell: Any) -> str:
+    return "".join(its.text for its in cell.outputs if its.output_type == "stream")
+
+
+def test_a_kernel_is_a_process_of_its_own_with_the_environment_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "import os, sys; print(os.environ.get('TOLD'), os.getcwd(), os.getpid(), __name__)"
+    (first,) = ran(tmp_path, told)
+    monkeypatch.setenv("TOLD", "later")
+    (second,) = ran(tmp_path, told)
+    (none, folder, one, main), (later, _, other, _) = (
+        printed(first).split(),
+        printed(second).split(),
+    )
+    assert (none, later) == ("None", "later") and Path(folder) == tmp_path and main == "__main__"
+    assert len({one, other, str(os.getpid())}) == 3
+    for process in (one, other):
+        assert not Path(f"/proc/{process}").exists()
+
+
+def test_a_kernel_has_imported_what_notebooks_need_and_draws_no_pictures(tmp_path: Path) -> None:
+    modules = f"import sys; print(set({IMPORTED}) <= set(sys.modules))"
+    chart = (
+        "from cepbench.presentation.figures.offline import offline\n"
+        "from cepbench.presentation.figures.vega import alt\n"
+        "offline(alt.Chart(alt.InlineData([{'x': 1}])).mark_point().encode(x='x:Q'))"
+    )
+    loaded, drawn = ran(tmp_path, modules, chart)
+    assert printed(loaded) == "True\n"
+    assert set(drawn.outputs[0].data) == {VEGALITE_MIME, "text/plain"}
+
+
+def test_a_kernel_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -> None:
+    source = (
+        "import atexit, multiprocessing, pathlib\n"
+        "child = multiprocessing.Process(target=pathlib.Path('child').touch)\n"
+        "child.start(); child.join()\n"
+        "atexit.register(pathlib.Path('ended').touch)\n"
+        "print(multiprocessing.get_start_method(), child.exitcode)"
+    )
+    (cell,) = ran(tmp_path, source)
+    assert printed(cell).split()[1] == "0" and (tmp_path / "child").exists()
+    assert (tmp_path / "ended").exists()
+    assert printed(cell).split()[0] == multiprocessing.get_context().get_start_method()
+
+
+def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
+    timer = Timer(3.0, kill_kernels)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises((ReportError, RuntimeError)):
+        ran(tmp_path, "import time; time.sleep(60)")
+    timer.cancel()
+    assert time.monotonic() - began < 30
