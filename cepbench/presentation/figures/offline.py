@@ -16,7 +16,7 @@ from cepbench.presentation.figures.vega import alt, spec_to_mimebundle
 VEGALITE_MIME = "application/vnd.vegalite.v5+json"
 
 #: Pixels: no text of a chart is smaller.
-TEXT = 12
+TEXT = 14
 
 _LOOK: dict[str, dict[str, Any]] = {
     "view": {"stroke": None},
@@ -28,7 +28,7 @@ _LOOK: dict[str, dict[str, Any]] = {
     },
     "legend": {"labelFontSize": TEXT, "titleFontSize": TEXT, "labelLimit": 260},
     "header": {"labelFontSize": TEXT, "titleFontSize": TEXT},
-    "title": {"anchor": "start", "fontSize": 14, "subtitleFontSize": TEXT},
+    "title": {"anchor": "start", "fontSize": 16, "subtitleFontSize": TEXT},
     "text": {"fontSize": TEXT},
 }
 

@@ -138,6 +138,8 @@ function roomIn(place) {
 
 // Each layout in turn, from the widest; it is told how wide the one before was.
 function* layouts(specification, room) {
+  const wide = widened(specification, room);
+  if (wide) yield wide;
   yield specification;
   const { hconcat, vconcat: rows = hconcat, ...rest } = specification;
   const vconcat = rows?.flatMap((row) => row.hconcat ?? [row]);
@@ -156,6 +158,19 @@ function* layouts(specification, room) {
   const less = Math.max(100, width - Math.ceil(drawn - room));
   yield within(less, 2);
   yield within(less, 1);
+}
+
+// Panels share the room of their row; a single one does not become a banner. Null where they have no more room.
+function widened(specification, room) {
+  const rows = specification.vconcat ?? [specification];
+  const panels = rows.map((row) => row.hconcat ?? [row]);
+  const most = Math.max(...panels.map((row) => row.length));
+  const width = Math.min(760, Math.floor(room / most) - 90); // less titles and labels
+  const fits = panels.flat().every((panel) => panel.width < width && panel.height);
+  if (!fits) return null;
+  const wider = (panel) => ({ ...panel, width, height: Math.max(panel.height, Math.min(320, width / 2)) });
+  const own = (row) => (row.hconcat ? { ...row, hconcat: row.hconcat.map(wider) } : wider(row));
+  return specification.vconcat ? { ...specification, vconcat: rows.map(own) } : own(specification);
 }
 
 // Side by side, the first panel names the rows of all; one below the other, each names its own.
