@@ -452,6 +452,9 @@ class Pattern:
         equal = tuple(Clause((Comparison("=", one, other),)) for one, other in pairs)
         return replace(self, conditions=self.conditions + equal)
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def __str__(self) -> str:
         # AND binds tighter than OR, as in SQL.
         parts = self._conjuncts()

@@ -40,7 +40,7 @@ from cepbench.streams.given import Frame, events_from
 _COLUMNS = ["position", "time", "quantity", "variables", "value"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdaptiveResult(Result):
     """Matches and metrics of an adaptive evaluation; ``plan`` is the last one.
 

@@ -400,6 +400,20 @@ class Result:
         plan = "no plan" if self.plan is None else self.plan.describe()
         return f"{self.evaluator}: {plan}\n{self.metrics.describe()}"
 
+    def __repr__(self) -> str:
+        plan = "" if self.plan is None else f" along {self.plan.text}"
+        its = self.metrics
+        found = f"{its.matches:,} match{'' if its.matches == 1 else 'es'}"
+        return (
+            f"{type(self).__name__}({found} by {self.evaluator}{plan} over {its.events:,} events "
+            f"in {its.seconds:.3g} s)"
+        )
+
+    def __str__(self) -> str:
+        if self.found is None and self.values is None:
+            return repr(self)
+        return f"{self!r}\n{self.matches.to_string(max_rows=10)}"
+
     def _repr_html_(self) -> str:
         found = ""
         if self.graph is not None:

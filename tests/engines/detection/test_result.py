@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cepbench.engines.adaptation.adapt import adapt
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable, Window
@@ -92,3 +93,18 @@ def test_a_result_describes_itself() -> None:
     described = result.describe()
     assert described.startswith("lazy-nfa: order plan")
     assert "comparisons" in described
+
+
+def test_a_result_prints_as_one_line_and_the_first_and_last_matches() -> None:
+    """As a list of fields it would take a screen before the first match."""
+    pattern = parse("PATTERN AND(A a, B b) WITHIN 99 units")
+    events = events_of(" ".join(f"{name}@{time}" for time in range(6) for name in "AB"))
+    result = evaluate(pattern, stream_of(events), OrderPlan(["a", "b"]))
+    line, *table = str(result).splitlines()
+    assert line == repr(result) and line.startswith("Result(36 matches by lazy-nfa along a, b over")
+    assert len(table) == 12 and table[1].split() == ["0", "0", "1"] and ".." in table[6]
+    counted = evaluate(pattern, stream_of(events), OrderPlan(["a", "b"]), output="count")
+    assert str(counted) == repr(counted) and "\n" not in repr(counted)
+    assert repr(pattern) == "<PATTERN AND(A a, B b) WITHIN 99 units>"
+    adaptive = adapt(pattern, stream_of(events))
+    assert repr(adaptive).startswith("AdaptiveResult(36 matches by ")
