@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 #: Tags of cells: the heading of a section on how results were made, up to the next heading of its
-#: level; and the chart that a page begins with, by default the first one.
-METHOD, LEAD = "method", "lead"
+#: level; a cell of code that is on the method, too, such as imports; and the chart that a page begins
+#: with, by default the first one.
+METHOD, FOLD, LEAD = "method", "fold", "lead"
 
 _TITLE = re.compile(r"\A\s*#\s[^\n]*\n*")
 _SECTION = re.compile(r"^##\s", re.MULTILINE)
@@ -24,7 +25,7 @@ class Arrangement:
     lead: Sequence[NotebookNode]
     #: Sections, without those on the method.
     sections: Sequence[NotebookNode]
-    #: What is below the title, and the sections on the method.
+    #: What is below the title, and the sections and cells on the method.
     method: Sequence[NotebookNode]
 
 
@@ -48,7 +49,7 @@ def arranged(
         if begins[place]:
             is_method = METHOD in tags_of(cell)
         if place not in lead:
-            (method if is_method else sections).append(cell)
+            (method if is_method or FOLD in tags_of(cell) else sections).append(cell)
     return Arrangement([cells[place] for place in lead], sections, method)
 
 

@@ -272,6 +272,7 @@ def test_a_page_of_results_has_its_figure_first_and_its_method_last() -> None:
         new_code_cell("s", outputs=[text("sweep|")]), new_markdown_cell("## One"), lead,
         new_code_cell("…", outputs=[saved("figure_1"), SVG]), new_markdown_cell("### Part"), other,
         new_code_cell("quiet"),
+        new_code_cell("f", outputs=[text("written|")], metadata={"tags": ["fold"]}),
     ]  # fmt: skip
 
     def parts(notebook: Any) -> list[list[str]]:
@@ -291,7 +292,7 @@ def test_a_page_of_results_has_its_figure_first_and_its_method_last() -> None:
         return [[word for word in words if word in text] for text in found]
 
     notebook = new_notebook(cells=cells)
-    method = ["what differs", "early|", "The sweep", "sweep|", "quiet"]
+    method = ["what differs", "early|", "The sweep", "sweep|", "quiet", "written|"]
     assert parts(notebook) == [["a|"], ["One", "Part", "b|"], method]
     other.metadata["tags"] = ["lead"]
     assert parts(notebook) == [["b|"], ["One", "a|", "Part"], method]
