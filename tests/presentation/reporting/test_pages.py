@@ -288,6 +288,7 @@ def test_a_page_of_results_has_its_figure_first_and_its_method_last() -> None:
             "Part",
             "b|",
             "quiet",
+            "written|",
         )
         return [[word for word in words if word in text] for text in found]
 
