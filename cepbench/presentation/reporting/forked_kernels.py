@@ -1,24 +1,25 @@
 """Kernels of notebooks, forked from a process that has imported what notebooks import.
 
 Importing takes a notebook longer than half of them compute. The process that is forked is
-:mod:`multiprocessing`'s fork server: it runs no threads, and ends with this process.
+:mod:`cepbench.presentation.reporting.kernel_server`; it ends with this process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import itertools
-import multiprocessing
+import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
+import time
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from multiprocessing.context import ForkServerProcess
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -27,24 +28,14 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets.config import Config
 
-from cepbench.presentation.figures.offline import without_pictures
-
-#: Imported once. A module that is missing here costs each kernel its import, and nothing else.
-IMPORTED = (
-    "ipykernel.kernelapp",
-    "IPython.core.completer",
-    "matplotlib.backends.backend_svg",
-    "matplotlib_inline.config",
-    "cepbench.experiments.studies.measured",
-    "cepbench.experiments.sweeps.on_spark.job",
-    "cepbench.presentation.figures.interactive",
-    "cepbench.presentation.figures.static",
-    "cepbench.presentation.reporting.opening",
-    "cepbench.presentation.reporting.verdicts",
-)
-
 #: What ipykernel is started by, and what a fork does instead.
 _LAUNCHER = ["-m", "ipykernel_launcher"]
+
+_SERVER = ("-m", "cepbench.presentation.reporting.kernel_server")
+
+#: The server of this process, once it has been started.
+_server: list[subprocess.Popen[str]] = []
+_asking = Lock()
 
 #: Folder for the sockets of all kernels while notebooks are run, and numbers for their names.
 _runtime: list[str] = []
@@ -104,23 +95,20 @@ class _Fork:
     def __init__(
         self, arguments: Sequence[str], folder: str, environment: Mapping[str, str]
     ) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(list(IMPORTED))
-        self._process: ForkServerProcess = context.Process(
-            target=_serve, args=(list(arguments), folder, dict(environment)), daemon=True
-        )
-        self._process.start()
-
-    @property
-    def pid(self) -> int:
-        return int(self._process.pid or 0)
+        self.pid = _forked({"arguments": arguments, "folder": folder, "environment": environment})
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        """None while it runs, else 0: its exit code is known to the server alone, which waits for none."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
 
-    def wait(self) -> int | None:
-        self._process.join()
-        return self.poll()
+    def wait(self) -> int:
+        while self.poll() is None:
+            time.sleep(0.02)
+        return 0
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -133,24 +121,20 @@ class _Fork:
         self.send_signal(signal.SIGKILL)
 
 
-def _serve(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Be a kernel, in a group of processes of its own, as one that is started afresh."""
-    from ipykernel.kernelapp import IPKernelApp
-
-    os.setsid()
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    # Children of multiprocessing may have no children of their own, and start them as they were started;
-    # a kernel has what a new process has.
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    multiprocessing.set_start_method(None, force=True)
-    sys.argv = [_LAUNCHER[-1], *arguments]
-    without_pictures()
-    try:
-        IPKernelApp.launch_instance([*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
-    finally:
-        atexit._run_exitfuncs()  # multiprocessing ends a child without them
+def _forked(request: Mapping[str, Any]) -> int:
+    """The process of a new kernel."""
+    with _asking:
+        if not _server or _server[0].poll() is not None:
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            _server[:] = [subprocess.Popen([sys.executable, *_SERVER], **pipes)]
+        asked, told = _server[0].stdin, _server[0].stdout
+        assert asked is not None and told is not None
+        asked.write(json.dumps(request) + "\n")
+        asked.flush()
+        answer = told.readline()
+    if not answer:
+        raise RuntimeError("the process that kernels are forked from has ended")
+    return int(answer)
 
 
 def kill_kernels() -> None:

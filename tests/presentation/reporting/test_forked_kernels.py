@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Timer
@@ -15,7 +17,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from cepbench.errors import ReportError
 from cepbench.presentation.figures.offline import VEGALITE_MIME
-from cepbench.presentation.reporting.forked_kernels import IMPORTED, kill_kernels
+from cepbench.presentation.reporting.forked_kernels import kill_kernels
+from cepbench.presentation.reporting.kernel_server import IMPORTED
 from cepbench.presentation.reporting.notebooks import run_notebook
 
 pytestmark = pytest.mark.xdist_group("notebooks")
@@ -75,6 +78,29 @@ def test_a_kernel_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -
     assert printed(cell).split()[1] == "0" and (tmp_path / "child").exists()
     assert (tmp_path / "ended").exists()
     assert printed(cell).split()[0] == multiprocessing.get_context().get_start_method()
+
+
+def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
+    """As it would be by multiprocessing, unless it guards its main part."""
+    (tmp_path / "script.py").write_text(
+        "import os, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "open('began', 'a').write('x')\n"
+        "from pathlib import Path\n"
+        "from tests.presentation.reporting.test_forked_kernels import printed, ran\n"
+        "print(printed(ran(Path('.'), 'import sys; print(str() in sys.path)')[0]))\n"
+    )
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run(
+        [sys.executable, "script.py", str(root)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr
+    assert (tmp_path / "began").read_text() == "x"
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
