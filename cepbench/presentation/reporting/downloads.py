@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +46,8 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """A picture for the gallery: stem, description, link and size of the small file."""
+    """A picture for the front page: description, link and size of the small file."""
 
-    stem: str
     alt: str
     link: str
     width: int
@@ -98,21 +97,25 @@ def write_downloads(
     )
 
 
-def write_thumbnails(folder: Path, stem: str, figures: Sequence[str]) -> tuple[Thumbnail, ...]:
-    """Small copies of the figures of a notebook, for the gallery of the front page; see :func:`write_downloads`."""
-    target = folder / stem / THUMBNAILS
-    found = []
-    for path in (folder / stem / f"{name}.png" for name in figures):
-        target.mkdir(exist_ok=True)
-        small = target / path.name
+def write_thumbnail(folder: Path, figures: Iterable[tuple[str, str]]) -> Thumbnail | None:
+    """Write a small copy of the first figure that a card of the front page has room for, beside the figure.
+
+    Figures are the stem of a page and their own; if none of them fits, it is of the first; None without any.
+    """
+    sizes = {}
+    for path in (folder / page / f"{name}.png" for page, name in figures):
+        with Image.open(path) as picture:
+            sizes[path] = picture.size
+    fitting = [path for path, (width, height) in sizes.items() if height <= width <= 3 * height]
+    for path in (*fitting, *sizes):
+        small = path.parent / THUMBNAILS / path.name
+        small.parent.mkdir(exist_ok=True)
         with Image.open(path) as picture:
             scale = min(1.0, _WIDTH / picture.width)
             size = round(picture.width * scale), round(picture.height * scale)
-            if not small.exists() or small.stat().st_mtime < path.stat().st_mtime:
-                picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(small)
-        link = small.relative_to(folder).as_posix()
-        found.append(Thumbnail(path.stem, in_words(path.stem), link, *size))
-    return tuple(found)
+            picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(small)
+        return Thumbnail(in_words(path.stem), small.relative_to(folder).as_posix(), *size)
+    return None
 
 
 def _table(folder: Path, path: Path) -> Download:

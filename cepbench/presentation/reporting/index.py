@@ -22,18 +22,12 @@ class StudyReport:
     study: Study
     #: Those of its notebooks that were run, in its order.
     pages: Sequence[Page] = ()
+    picture: Thumbnail | None = None
     headlines: Sequence[JudgedClaim] = ()
     #: Verdict → how many claims of the ledger have it.
     verdicts: Mapping[str, int] = field(default_factory=dict)
     claims: Sequence[JudgedClaim] = ()
     ledger_link: str = ""
-
-    @property
-    def picture(self) -> Thumbnail | None:
-        """The first figure of its pages that a card has room for."""
-        every = [its for page in self.pages for its in page.thumbnails]
-        fitting = (its for its in every if its.height <= its.width <= 3 * its.height)
-        return next(fitting, next(iter(every), None))
 
     @property
     def found(self) -> str:

@@ -22,7 +22,7 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
 from cepbench.presentation.reporting.arrangement import arranged, without_title
-from cepbench.presentation.reporting.downloads import Downloads, Thumbnail
+from cepbench.presentation.reporting.downloads import Downloads
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
 from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
@@ -58,10 +58,9 @@ class Page:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    thumbnails: Sequence[Thumbnail] = ()
+    #: Stems of those that it saved.
+    figures: Sequence[str] = ()
     downloads: Downloads = field(default_factory=Downloads)
-    #: Stem of a picture → where on the page it is, as ``#id``.
-    anchors: Mapping[str, str] = field(default_factory=dict)
     #: Those of the paper that are judged from its results.
     claims: Sequence[JudgedClaim] = ()
     #: What was found, in a sentence; and of a ledger what holds where: a regime, or empty, and sentences.
@@ -179,7 +178,6 @@ class Body:
     on_screen: int = 0
     #: Path relative to the site → content.
     pictures: dict[str, bytes] = field(default_factory=dict)
-    anchors: dict[str, str] = field(default_factory=dict)
     #: Stems of the figures that it saved.
     figures: list[str] = field(default_factory=list)
     #: Charts since the last text that have no figure for print yet: what their template is given, and
@@ -250,8 +248,6 @@ class Body:
         else:
             self.on_screen += 1
             anchor, name = f"picture-{number}", in_words(stem or "figure")
-        if stem:
-            self.anchors.setdefault(stem, f"#{anchor}")
         return _drawn("picture.html.j2", anchor=anchor, link=root + link, name=name, twin=twin)
 
 

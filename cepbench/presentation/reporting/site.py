@@ -21,7 +21,7 @@ from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
 from cepbench.presentation.reporting.claims import Claim
-from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnails
+from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.index import Report, StudyReport, index_html
 from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
@@ -211,7 +211,7 @@ def publish_report(
     """Make the site of notebooks that were run before, and return its first page; nothing is run.
 
     Every ``<stem>/<stem>.ipynb`` in the folder of a report becomes ``<stem>.html``, with tables as
-    CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its key.
+    CSV beside its results; a study's lie one folder deeper, in that of its key.
     ``index.html`` is the first page, and ``assets`` holds what the pages share. Progress is
     reported with the stem of each notebook that is left out, and why.
 
@@ -248,7 +248,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
-    studies = [_study_report(study, pages, judged[study.key]) for study in STUDIES.values()]
+    studies = [_study_report(target, study, pages, judged[study.key]) for study in STUDIES.values()]
     claims = [claim for study in studies for claim in study.claims]
     if claims:
         entries.append(_CLAIMS)
@@ -320,9 +320,8 @@ def _page(
         parameters=dict(ran.get("parameters", {})),
         machine=dict(own.get("machine", {})),
         versions=dict(own.get("versions", {})),
-        thumbnails=write_thumbnails(target, stem, body.figures),
+        figures=body.figures,
         downloads=write_downloads(target, stem, notebook, body.figures),
-        anchors=body.anchors,
     )
 
 
@@ -370,11 +369,14 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
     )
 
 
-def _study_report(study: Study, pages: Sequence[Page], judged: _Judged) -> StudyReport:
+def _study_report(
+    target: Path, study: Study, pages: Sequence[Page], judged: _Judged
+) -> StudyReport:
     own = [page for page in pages if page.group == study.key]
     return StudyReport(
         study,
         own,
+        picture=write_thumbnail(target, ((its.stem, name) for its in own for name in its.figures)),
         headlines=judged.headlines if own else (),
         verdicts=judged.verdicts,
         claims=[*chain(*judged.claims.values())] if own else (),

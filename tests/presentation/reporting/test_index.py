@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
 from cepbench.experiments.studies.kolchinsky2018 import STUDY
 from cepbench.presentation.reporting.claims import claims
-from cepbench.presentation.reporting.downloads import Thumbnail
+from cepbench.presentation.reporting.downloads import Thumbnail, write_thumbnail
 from cepbench.presentation.reporting.index import Report, StudyReport, index_html
 from cepbench.presentation.reporting.navigation import Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
@@ -43,8 +44,6 @@ def page(title: str = "Figures") -> Page:
         parameters={"profile": "quick", "seed": 17, "pattern": title},
         machine={"processor": "X", "cores": "2"},
         versions={"cepbench": "9.9", "numpy": "8.8"},
-        thumbnails=[Thumbnail("f 1", "f 1", "figures/thumbnails/f 1.png", 720, 300)],
-        anchors={"f 1": "#chart-3"},
     )
 
 
@@ -67,15 +66,23 @@ def test_it_says_what_when_and_with_what() -> None:
     assert "figures.html" in links and not [tag for tag, _ in parsed.elements if tag == "img"]
 
 
-def test_a_card_has_a_figure_that_fits_and_what_was_found() -> None:
-    sizes = {"high": (300, 900), "wide": (900, 200), "fits": (720, 300)}
-    figures = [Thumbnail(stem, stem, f"t/{stem} 1.png", *size) for stem, size in sizes.items()]
-    one = replace(page(), thumbnails=figures, found="Found <it>.")
-    parsed = read_page(index_html(Report([one], studies=[StudyReport(STUDY, [one])]), NAVIGATION))
-    assert [a["src"] for tag, a in parsed.elements if tag == "img"] == ["t/fits%201.png"]
+def test_a_card_has_a_figure_that_fits_and_what_was_found(tmp_path: Path) -> None:
+    sizes = {"high": (300, 900), "wide": (900, 200), "fits 1": (1440, 600)}
+    (tmp_path / "p").mkdir()
+    for name, size in sizes.items():
+        Image.new("RGB", size).save(tmp_path / "p" / f"{name}.png")
+    picture = write_thumbnail(tmp_path, [("p", name) for name in sizes])
+    assert picture == Thumbnail("fits 1", "p/thumbnails/fits 1.png", 720, 300)
+    with Image.open(tmp_path / picture.link) as small:
+        assert small.size == (720, 300)
+    high = write_thumbnail(tmp_path, [("p", "high")])
+    assert high == Thumbnail("high", "p/thumbnails/high.png", 300, 900)
+    assert write_thumbnail(tmp_path, []) is None
+    one = replace(page(), found="Found <it>.")
+    card = StudyReport(STUDY, [one], picture)
+    parsed = read_page(index_html(Report([one], studies=[card]), NAVIGATION))
+    assert [a["src"] for tag, a in parsed.elements if tag == "img"] == ["p/thumbnails/fits%201.png"]
     assert "Found <it>." in parsed.text
-    assert StudyReport(STUDY, [replace(one, thumbnails=figures[:1])]).picture == figures[0]
-    assert StudyReport(STUDY, [Page("t", "T")]).picture is None
 
 
 def test_pages_of_several_runs_are_not_taken_for_one() -> None:
