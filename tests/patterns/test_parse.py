@@ -30,7 +30,7 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
-from cepbench.patterns.parse import parse
+from cepbench.patterns.parse import _parser, parse
 
 A, B, C = Variable("a", "A"), Variable("b", "B"), Variable("c", "C")
 AX, BX, CX = Attribute("a", "x"), Attribute("b", "x"), Attribute("c", "x")
@@ -473,3 +473,19 @@ def test_half_a_surrogate_pair_is_refused_where_it_stands(text: str) -> None:
 def test_importing_the_parser_does_not_import_the_grammar_library() -> None:
     code = "import sys, cepbench.patterns.parse; sys.exit('lark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_tables_of_the_grammar_are_kept_and_built_anew_where_they_are_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"
+    build = _parser.__wrapped__
+    tree = build().parse(text)
+    (kept,) = (tmp_path / "cepbench").glob("*.tables")
+    whole = kept.read_bytes()
+    for damaged in (b"", b"no tables", whole[: len(whole) // 2]):
+        kept.write_bytes(damaged)
+        assert build().parse(text) == tree
+        assert len(kept.read_bytes()) > len(whole) // 2  # whole again, in whatever order
+    assert build().parse(text) == tree

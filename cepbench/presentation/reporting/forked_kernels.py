@@ -18,7 +18,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
@@ -27,6 +27,8 @@ import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets.config import Config
+
+from cepbench.errors import ReportError
 
 #: What ipykernel is started by, and what a fork does instead.
 _LAUNCHER = ["-m", "ipykernel_launcher"]
@@ -129,11 +131,18 @@ def _forked(request: Mapping[str, Any]) -> int:
             _server[:] = [subprocess.Popen([sys.executable, *_SERVER], **pipes)]
         asked, told = _server[0].stdin, _server[0].stdout
         assert asked is not None and told is not None
-        asked.write(json.dumps(request) + "\n")
-        asked.flush()
+        with suppress(BrokenPipeError):  # then there is no answer
+            asked.write(json.dumps(request) + "\n")
+            asked.flush()
         answer = told.readline()
+        if not answer:
+            # The next kernel may have better luck.
+            with suppress(BrokenPipeError), _server.pop():
+                pass
     if not answer:
-        raise RuntimeError("the process that kernels are forked from has ended")
+        raise ReportError(
+            "the process that starts kernels of notebooks has ended; what it printed before says why"
+        )
     return int(answer)
 
 

@@ -17,6 +17,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from cepbench.errors import ReportError
 from cepbench.presentation.figures.offline import VEGALITE_MIME
+from cepbench.presentation.reporting import forked_kernels
 from cepbench.presentation.reporting.forked_kernels import kill_kernels
 from cepbench.presentation.reporting.kernel_server import IMPORTED
 from cepbench.presentation.reporting.notebooks import run_notebook
@@ -101,6 +102,15 @@ def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path
     )
     assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr
     assert (tmp_path / "began").read_text() == "x"
+
+
+def test_without_the_process_that_is_forked_there_is_an_error_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forked_kernels, "_server", [])
+    monkeypatch.setattr(forked_kernels, "_SERVER", ("-c", "raise SystemExit('no memory')"))
+    with pytest.raises(ReportError, match="that starts kernels of notebooks has ended"):
+        ran(tmp_path, "1")
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
