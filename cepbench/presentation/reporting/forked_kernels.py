@@ -7,6 +7,7 @@ Importing takes a notebook longer than half of them compute. The process that is
 from __future__ import annotations
 
 import asyncio
+import atexit
 import itertools
 import json
 import os
@@ -129,6 +130,7 @@ def _forked(request: Mapping[str, Any]) -> int:
         if not _server or _server[0].poll() is not None:
             pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             _server[:] = [subprocess.Popen([sys.executable, *_SERVER], **pipes)]
+            atexit.register(_server[0].__exit__, None, None, None)
         asked, told = _server[0].stdin, _server[0].stdout
         assert asked is not None and told is not None
         with suppress(BrokenPipeError):  # then there is no answer

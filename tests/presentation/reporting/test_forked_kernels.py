@@ -17,7 +17,6 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from cepbench.errors import ReportError
 from cepbench.presentation.figures.offline import VEGALITE_MIME
-from cepbench.presentation.reporting import forked_kernels
 from cepbench.presentation.reporting.forked_kernels import kill_kernels
 from cepbench.presentation.reporting.kernel_server import IMPORTED
 from cepbench.presentation.reporting.notebooks import run_notebook
@@ -81,36 +80,39 @@ def test_a_kernel_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -
     assert printed(cell).split()[0] == multiprocessing.get_context().get_start_method()
 
 
-def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
-    """As it would be by multiprocessing, unless it guards its main part."""
-    (tmp_path / "script.py").write_text(
-        "import os, sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "open('began', 'a').write('x')\n"
-        "from pathlib import Path\n"
-        "from tests.presentation.reporting.test_forked_kernels import printed, ran\n"
-        "print(printed(ran(Path('.'), 'import sys; print(str() in sys.path)')[0]))\n"
-    )
+def by_a_script(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
+    """Run lines of a script that has no guarded main part and says that it began, by an ``x``."""
     root = Path(__file__).resolve().parents[3]
-    done = subprocess.run(
-        [sys.executable, "script.py", str(root)],
-        cwd=tmp_path,
+    head = (
+        "import sys",
+        f"sys.path.insert(0, {str(root)!r})",
+        "open('began', 'a').write('x')",
+        "from pathlib import Path",
+        "from tests.presentation.reporting.test_forked_kernels import printed, ran",
+    )
+    (folder / "script.py").write_text("\n".join((*head, *lines, "")))
+    return subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=folder,
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(root)},
         check=False,
     )
+
+
+def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
+    """As it would be by multiprocessing, unless it guards its main part."""
+    ask = "print(printed(ran(Path('.'), 'import sys; print(str() in sys.path)')[0]))"
+    done = by_a_script(tmp_path, ask)
     assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr
     assert (tmp_path / "began").read_text() == "x"
 
 
-def test_without_the_process_that_is_forked_there_is_an_error_that_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forked_kernels, "_server", [])
-    monkeypatch.setattr(forked_kernels, "_SERVER", ("-c", "raise SystemExit('no memory')"))
-    with pytest.raises(ReportError, match="that starts kernels of notebooks has ended"):
-        ran(tmp_path, "1")
+def test_without_the_process_that_is_forked_there_is_an_error_that_says_so(tmp_path: Path) -> None:
+    done = by_a_script(tmp_path, "sys.executable = '/bin/false'", "ran(Path('.'), '1')")
+    assert done.returncode == 1
+    assert "ReportError: the process that starts kernels of notebooks has ended" in done.stderr
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
