@@ -81,7 +81,7 @@ def evaluate_workload(
     for way in ways:
         with errors_naming(way.query):
             if way.source is None:
-                run.add(way, found[way.query], 0, _from_events(found[way.query].metrics))
+                run.add(way, found[way.query], 0, from_events(found[way.query].metrics))
             else:
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
@@ -130,16 +130,14 @@ class _Run:
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
             self._kept[way.query] = kept_of(self._queries[way.query], found.found[0])
-        metrics, words = found.metrics, asdict(work)
+        metrics = found.metrics
         step = Step(
             way.query, way.source, metrics.matches, reused, metrics.matches - reused,
-            metrics.seconds, **words,
+            metrics.seconds, **asdict(work),
         )  # fmt: skip
         self.taken.append(step)
-        words |= {"reused": reused, "delta": step.delta}
-        # Not all evaluators count what is assembled from scratch.
-        known = {word: number for word, number in words.items() if number == number}
-        found = replace(found, metrics=replace(metrics, work=Work({**metrics.work, **known})))
+        words = words_of(work, metrics.matches, reused)
+        found = replace(found, metrics=replace(metrics, work=Work({**metrics.work, **words})))
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
 
     def reuse(self, way: Reuse) -> None:
@@ -188,9 +186,15 @@ class _Run:
         return float(np.max(state) + sum(made) + kept)
 
 
-def _from_events(metrics: Metrics) -> ReuseWork:
+def from_events(metrics: Metrics) -> ReuseWork:
     """The work of a query from scratch."""
     return ReuseWork(assembled=metrics.partial_matches_created + metrics.matches)
+
+
+def words_of(work: ReuseWork, matches: int, reused: int) -> dict[str, int]:
+    """What a query did for its matches; not all evaluators count what is assembled from scratch."""
+    words = asdict(work) | {"reused": reused, "delta": matches - reused}
+    return {word: int(number) for word, number in words.items() if number == number}
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:

@@ -13,8 +13,13 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.live import attributes_of
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import task_for
-from cepbench.engines.detection.workload_evaluate import chosen_for, queries_of, total_metrics
-from cepbench.engines.reuse.events import Events
+from cepbench.engines.detection.workload_evaluate import (
+    chosen_for,
+    from_events,
+    queries_of,
+    words_of,
+)
+from cepbench.engines.reuse.events import Events, ReuseWork
 from cepbench.engines.reuse.growth import ALL, Sought
 from cepbench.engines.reuse.queries import Query, query_of
 from cepbench.engines.reuse.reuse import warm_up
@@ -27,6 +32,7 @@ from cepbench.engines.reuse.sets import (
     by_sizes,
     distinct,
     listed,
+    number_of,
     united,
 )
 from cepbench.engines.runs.matches import Found
@@ -71,7 +77,7 @@ class WorkloadRun(Stateful):
 
     SAVED = (
         "position", "_last", "_clocked", "_shape", "_from_scratch", "_kept", "_pending", "_recent",
-        "_reader", "_past_work",
+        "_reader", "_did",
     )  # fmt: skip
 
     def __init__(self, plan: WorkloadPlan, asked: Arguments) -> None:
@@ -104,8 +110,8 @@ class WorkloadRun(Stateful):
         self.detectors: dict[str, Detector] = {}
         #: The number of the state that a detector shares with others.
         self._groups: dict[str, int] = {}
-        #: Those of detectors that are no more.
-        self._past = Metrics()
+        #: What reuse did, and detectors that are no more, word by word.
+        self._did = Work()
         self._unused = tuple(reused)
         self._link()
         if groups is None:
@@ -220,7 +226,10 @@ class WorkloadRun(Stateful):
             elif moment is None:
                 matches[query] = {}
             else:
-                now_known = self._reused(way, matches, moment)
+                moment.events.work = ReuseWork()
+                now_known, reused = self._reused(way, matches, moment)
+                words = words_of(moment.events.work, number_of(now_known), reused)
+                self._did = Work.total([self._did, words])
                 matches[query] = {
                     sizes: np.stack(its.columns()) + moment.first
                     for sizes, its in now_known.items()
@@ -246,8 +255,10 @@ class WorkloadRun(Stateful):
             now=None if batch is None else self._recent.last,
         )
 
-    def _reused(self, way: Reuse, matches: Mapping[str, Tables], moment: _Moment) -> Sized:
-        """The matches of a query that are now known, from those of its sources, in kept events."""
+    def _reused(
+        self, way: Reuse, matches: Mapping[str, Tables], moment: _Moment
+    ) -> tuple[Sized, int]:
+        """The matches of a query that are now known, in kept events, and how many its sources have."""
         edges, limit = self._edges[way.query], self.asked.partial_match_limit
         events = moment.events
         tables = {source: matches[source] for source in way.sources}
@@ -260,17 +271,19 @@ class WorkloadRun(Stateful):
         # Of sources that wait, all events in the windows of the matches are known.
         new = ALL if self._waits[way.sources[0]] else Sought(begin=moment.new)
         if way.query not in self._pending:
-            if way.method == "down":
-                return edges.down(sources[0], events, limit, new)
-            return edges.up(sources, events, limit, new)[0]
+            if way.method != "down":
+                return edges.up(sources, events, limit, new)
+            found = edges.down(sources[0], events, limit, new)
+            return found, number_of(found)
         query = self._queries[way.query]
         due = moment.due(query.window)
         if way.method == "down":
             fresh = edges.down(sources[0], events, limit, new)
-            return allowed(query, self._released(query, way, fresh, due, moment), events, limit)
+            found = allowed(query, self._released(query, way, fresh, due, moment), events, limit)
+            return found, number_of(found)
         fresh = edges.projected(sources)
         waited = distinct(self._released(query, way, fresh, due, moment))
-        return united([waited, edges.delta(waited, events, limit, due)])
+        return united([waited, edges.delta(waited, events, limit, due)]), number_of(waited)
 
     def _released(
         self, query: Query, way: Reuse, fresh: Sized, due: Sought, moment: _Moment
@@ -347,7 +360,7 @@ class WorkloadRun(Stateful):
         dropped = [its for query, its in old.detectors.items() if query not in moved]
         others = 1 + max(self._groups.values(), default=0)
         self._groups |= {query: others + old._groups[query] for query in moved}
-        self._past = total_metrics([old._past, *(its.metrics() for its in dropped)])
+        self._did = Work.total([old._did, *map(_work_of, dropped)])
         for its in (*dropped, *(self.detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self.detectors |= moved
@@ -399,7 +412,11 @@ class WorkloadRun(Stateful):
 
     def metrics(self) -> Metrics:
         """Summed over queries."""
-        return total_metrics([self._past, *(its.metrics() for its in self.detectors.values())])
+        return Metrics(work=Work.total([self._did, *map(_work_of, self.detectors.values())]))
+
+    def resumed(self) -> None:
+        """See :meth:`cepbench.state.Stateful.resumed`."""
+        self._did = Work(self._did)
 
     @property
     def _clocked(self) -> tuple[Any, ...] | None:
@@ -427,14 +444,6 @@ class WorkloadRun(Stateful):
     def _from_scratch(self) -> list[Detector]:
         return [self.detectors[way.query] for way in self._ways if way.source is None]
 
-    @property
-    def _past_work(self) -> Mapping[str, int]:
-        return self._past.work
-
-    @_past_work.setter
-    def _past_work(self, work: Mapping[str, int]) -> None:
-        self._past = Metrics(work=Work(work))
-
 
 def _joined(parts: Sequence[Tables]) -> Tables:
     """The matches of all parts."""
@@ -448,6 +457,12 @@ def _joined(parts: Sequence[Tables]) -> Tables:
 def _task_of(detector: Detector) -> tuple[Any, ...]:
     """What detectors of queries may differ in."""
     return detector.pattern, detector.plan, detector.evaluator, detector.output
+
+
+def _work_of(detector: Detector) -> dict[str, int]:
+    """What a query from scratch did."""
+    metrics = detector.metrics()
+    return {**metrics.work, **words_of(from_events(metrics), metrics.matches, 0)}
 
 
 def needed_for(queries: Iterable[str], plan: WorkloadPlan) -> set[str]:

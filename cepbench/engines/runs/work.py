@@ -27,6 +27,7 @@ class Word(NamedTuple):
 _PARTIAL, _FORMULA = "[kolchinsky2018]_, sections 3.1 and 3.2", "[mei2009]_, section 5.1, Formula 1"
 _RUNS, _ROWS = "[agrawal2008]_, section 5.2.1", "[qi2014]_, section 3.2"
 _REUSE = "[liu2011]_, section IV"
+_AGAIN = "the size of batches: matches of a source that later events extend are joined with each"
 
 #: Of a run that backtracks, which goes no further than the match found.
 _CUT = "the size of batches, of sase-backtrack under OUTPUT non_overlap"
@@ -133,17 +134,20 @@ WORDS = {
         "Partial and complete matches of two events or more that were assembled, along pointers or by "
         "joins.",
         f"{_REUSE}, Equation 5",
+        _AGAIN,
     ),
     "types_tested": Word(
         "types tested",
         "Tests of the type of an event of a match that is reused.",
         f"{_REUSE}, Equation 13",
+        _AGAIN,
     ),
     "source_matches": Word(
         "source matches",
         "Matches of other queries that were joined with events, tested for negated ones, or projected to "
         "fewer items.",
         f"{_REUSE}, Equations 7 and 16",
+        _AGAIN,
     ),
     "reused": Word("matches reused", "Matches made of those of another query.", _REUSE),
     "delta": Word("delta", "The other matches, which no other query has.", _REUSE),

@@ -53,6 +53,10 @@ def test_matches_that_wait_for_a_negated_event_are_reused(data, frame) -> None:
     _check_live(cep.WorkloadPlan(workload, sources=sources, delays=True), frame, data)
 
 
+#: What a live workload counts, too.
+REUSE = ("types_tested", "source_matches", "reused", "delta")
+
+
 def _check_live(plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject) -> None:
     frame = frame.reset_index(drop=True)
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
@@ -87,6 +91,10 @@ def _check_live(plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
     found = detector.flush()
     for query, its in solo.items():
         check_equal(found[query], pd.concat([missing[query], its.flush()]))
+    did, due = detector.metrics().work, cep.evaluate(plan.workload, stream, plan).metrics.work
+    assert {did[word] - due[word] for word in ("reused", "delta")} == {0}
+    if not cuts:
+        assert {word: did[word] for word in REUSE} == {word: due[word] for word in REUSE}
 
 
 def _first(match: tuple) -> int:

@@ -11,7 +11,7 @@ agrawal2008: merging-b2b0f747 non_overlap-8ac8e898 price_increase-05b47a9c queri
 kolchinsky2018: instances-2b8fd2c4 latency-20f8faea map-80b36967 strategies-f1fbbc0a types-032f75db
 liu2011: both-fa1666d2 children-09cd8263 concept-c4200866 negated_company-ada9876d
     over_time-f01b0407 pattern-55826aa9
-mei2009: drift-774dfa7e drift_columnar-1e566993 negation-779e8cf7 plans-65f21abf rates-8159d7b5
+mei2009: drift-774dfa7e drift_columnar-84bac104 negation-779e8cf7 plans-65f21abf rates-8159d7b5
     selectivity-1a8348ce web_log-e922cbf5
 qi2014: construction-3bd70f78 counted-78ad8ec2 counted_windows-659b9d5a lengths-191d1591
     negated_ticker-654ec5fb prefixes-7e62a1e2 scalability-a57dbe37 tails-e570b8d5 windows-a50a721e
