@@ -33,10 +33,9 @@ def how_to_make_one(given: Any) -> str:
         return "it is already a stream"
     if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):
         path = shown(str(given))
-        if str(given).endswith(".csv"):
-            return f"read it by pandas.read_csv({path}) and pass the DataFrame"
+        reader = "from_csv" if str(given).endswith((".csv", ".csv.gz")) else "from_parquet"
         return (
-            f'make a stream by cep.EventStream.from_parquet({path}, type="…", time="…"), or by '
+            f'make a stream by cep.EventStream.{reader}({path}, type="…", time="…"), or by '
             f"cep.open_dataset({path}).stream()"
         )
     if comes_from(given, "cepbench", "Dataset"):
@@ -55,7 +54,7 @@ def how_to_make_one(given: Any) -> str:
         )
     else:
         return (
-            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and check "
+            "make a stream by cep.EventStream.from_pandas, from_arrow, from_csv or from_parquet, and check "
             "the order of the arguments"
         )
     return (

@@ -32,8 +32,7 @@ def events_from(given: Any, type: str | None, time: str | None) -> EventStream:
     stream. A StreamError if it is neither, columns are named beside a stream, or the constructor
     refuses the frame.
     """
-    of_pandas = comes_from(given, "pandas", "DataFrame")
-    if not (of_pandas or _exports_arrow(given)):
+    if not is_frame(given):
         if isinstance(given, EventStream) and not (type is None and time is None):
             raise StreamError(
                 "type= and time= name the columns of a DataFrame or an Arrow table; an EventStream has "
@@ -51,14 +50,17 @@ def events_from(given: Any, type: str | None, time: str | None) -> EventStream:
             f'{missing}="…" is missing, the name of the column of event {missing}s; the '
             f"{kind_of(given).partition(' ')[2]} has {columns_of(given)}"
         )
-    if of_pandas:
+    if comes_from(given, "pandas", "DataFrame"):
         return EventStream.from_pandas(given, type=type, time=time)
     return EventStream.from_arrow(given, type=type, time=time)
 
 
-def _exports_arrow(given: Any) -> bool:
+def is_frame(given: Any) -> bool:
+    """Whether an argument is a :class:`Frame`."""
     if comes_from(given, "pyspark", "DataFrame"):
         return False  # It would be collected; cep.spark has the same verbs.
-    return hasattr(given, "__arrow_c_stream__") or comes_from(
-        given, "pyarrow", "Table", "RecordBatch", "RecordBatchReader"
+    return (
+        comes_from(given, "pandas", "DataFrame")
+        or hasattr(given, "__arrow_c_stream__")
+        or comes_from(given, "pyarrow", "Table", "RecordBatch", "RecordBatchReader")
     )

@@ -35,6 +35,7 @@ from cepbench.streams.datasets.dataset import Dataset
 from cepbench.streams.datasets.opening import open_dataset
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_one_hierarchy
+from cepbench.streams.given import events_from, is_frame
 
 USAGE = """\
 Find a pattern in a stream, or aggregate its matches. The cell is the pattern's text; its first line has the options.
@@ -43,11 +44,11 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
     PATTERN SEQ(CSCO a, MSFT b) WHERE a.difference < b.difference
     WITHIN 20 minutes
 
-    --data NAME      a variable with a stream or a data set, or the name of a data set as in
-                     cep.open_dataset; by default the data of the previous cell. Or a variable with
-                     a Spark DataFrame, in slices: the matches are a DataFrame
+    --data NAME      a variable with a stream, a table (pandas, Polars, Arrow) or a data set, or the
+                     name of a data set as in cep.open_dataset; by default the data of the previous
+                     cell. Or a variable with a Spark DataFrame, in slices: the matches are one
     --columns TYPE,TIME
-                     columns of a Spark DataFrame, by default symbol,ts
+                     columns of a table or a Spark DataFrame, by default symbol,ts
     --generator NAME the plan generator, by default DP-B, for an evaluator of orders
                      alone DP-LD
     --evaluator NAME by default the one for the kind of the plan; with AGG that of two-step
@@ -166,8 +167,8 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if on_spark:
         names[_LAST] = source
         _refuse(options, ("option", "explain"), "streams, not for Spark DataFrames")
-    else:
-        _refuse(options, ("columns",), "Spark DataFrames")
+    elif not is_frame(source):
+        _refuse(options, ("columns",), "DataFrames and Arrow tables")
     if pattern.aggregates:
         _refuse(options, _OF_MATCHES, "patterns without AGG")
         return _values(options, pattern, names, source if on_spark else None)
@@ -175,7 +176,7 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if on_spark:
         return _on_spark(options, pattern, source)
     shows_matches = not (options.count or options.plan or options.explain)
-    stream = _stream(options.data, pattern, names, positions=shows_matches)
+    stream = _stream(options, pattern, names, positions=shows_matches)
     pattern, stream = under_one_hierarchy(pattern, stream)
     statistics = None
     used, found = generator_or_automaton(pattern, options.evaluator, options.generator)
@@ -257,7 +258,7 @@ def _of_queries(
 ) -> Any:
     """The matches of several queries, or what is asked for instead."""
     # Positions of several results are those in the whole data.
-    stream = _stream(options.data, None, names)
+    stream = _stream(options, None, names)
     if workload.hierarchy is None:
         workload = workload.with_hierarchy(stream.hierarchy)
     else:
@@ -290,7 +291,7 @@ def _values(
     else:
         # Values may change at events of other types.
         own_types = pattern if options.emit != "change" else None
-        stream = _stream(options.data, own_types, names, positions=True)
+        stream = _stream(options, own_types, names, positions=True)
         result = aggregate(pattern, stream, options.method, **given)
     if len(result.values):
         display(value_series(result))
@@ -309,17 +310,18 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(
-    name: str | None,
+    options: argparse.Namespace,
     pattern: Pattern | None,
     names: dict[str, Any],
     *,
     positions: bool = False,
 ) -> EventStream:
-    """The stream of a variable or of a data set; without a name that of the previous cell.
+    """The stream of a variable, a table or a data set; without ``--data`` that of the previous cell.
 
     Of a data set only the events of the pattern's types, unless contiguity needs all, or there is
     no ``pattern``. With ``positions`` it has the positions of its events in the whole data set.
     """
+    name = options.data
     if name is None:
         if _LAST not in names:
             raise CepbenchError(
@@ -329,10 +331,12 @@ def _stream(
         source = names[_LAST]
     elif name in names:
         source = names[name]
-        if not isinstance(source, EventStream | Dataset):
+        if is_frame(source):
+            source = events_from(source, **_columns(options))
+        elif not isinstance(source, EventStream | Dataset):
             raise CepbenchError(
                 f"%%cep: --data {name}, but that variable is {type(source).__name__}; it must hold "
-                "a stream, such as cep.EventStream.from_pandas(...), or a data set"
+                "a stream, a DataFrame, an Arrow table or a data set"
             )
     elif "/" not in name and (near := did_you_mean(name, _sources(names))):
         raise CepbenchError(f"%%cep: --data {name}: there is no such variable{near}")
@@ -348,8 +352,12 @@ def _stream(
 
 
 def _sources(names: Mapping[str, Any]) -> list[str]:
-    """Names of the variables that hold a stream or a data set."""
-    return [name for name, value in names.items() if isinstance(value, EventStream | Dataset)]
+    """Names of the variables that hold a stream, a table or a data set."""
+    return [
+        name
+        for name, value in names.items()
+        if isinstance(value, EventStream | Dataset) or is_frame(value)
+    ]
 
 
 def load(shell: InteractiveShell) -> None:

@@ -18,6 +18,7 @@ from cepbench.errors import (
     HierarchyError,
     PatternError,
     StatisticsError,
+    StreamError,
 )
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
@@ -86,7 +87,7 @@ class StreamInputs:
                 raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
             if dataset is None:
                 raise DatasetError(
-                    f"{self.data} is Parquet without a library of patterns; give the pattern, or the "
+                    f"{self.data} is a table without a library of patterns; give the pattern, or the "
                     "name of a data set"
                 )
             pattern = dataset.patterns.entry(str(self.pattern_name)).pattern
@@ -111,7 +112,7 @@ class StreamInputs:
 
     @cached_property
     def _dataset(self) -> Dataset | None:
-        """The data set, opened; None without ``--data`` and for other Parquet."""
+        """The data set, opened; None without ``--data``, and for other Parquet and CSV."""
         if self.data is None:
             return None
         from cepbench.streams.dataset_folder import read_declaration
@@ -124,7 +125,7 @@ class StreamInputs:
             and os.path.exists(os.path.expanduser(self.data))
             and not read_declaration(self.data)
         ):
-            _check_parquet(user_path(self.data))
+            _check_table(user_path(self.data))
             return None
         with progress(f"opening {self.data}"):
             return open_dataset(self.data)
@@ -135,6 +136,7 @@ class StreamInputs:
         Both are under the concept hierarchy that either has. ``positions`` is whether the stream needs
         those of its events in the whole source.
         """
+        from cepbench.streams.csv import separator_of
         from cepbench.streams.event_stream import EventStream
         from cepbench.streams.fit import under_one_hierarchy
 
@@ -145,17 +147,22 @@ class StreamInputs:
                 stream = self._dataset.stream(types, days=self.days, positions=positions)
             elif self.days is not None:
                 raise typer.BadParameter(
-                    "Parquet that is not a data set is read as a whole", param_hint="'--days'"
+                    "what is not a data set is read as a whole", param_hint="'--days'"
                 )
             else:
-                stream = EventStream.from_parquet(
-                    path,
-                    type=type_column,
-                    time=time_column,
-                    types=types,
-                    sort=True,
-                    positions=positions,
-                )
+                columns = {"type": type_column, "time": time_column}
+                try:
+                    if separator_of(path):
+                        stream = EventStream.from_csv(path, **columns, sort=True)
+                        stream = stream if types is None else stream.of_types(types)
+                    else:
+                        stream = EventStream.from_parquet(
+                            path, **columns, types=types, sort=True, positions=positions
+                        )
+                except StreamError as error:
+                    if self.columns is None:
+                        raise StreamError(f"{error}; --columns TYPE,TIME names them") from None
+                    raise
         if stream.was_sorted:
             log(
                 f"{self.data} is not in order of {time_column}: its events were sorted by it. "
@@ -181,7 +188,7 @@ class StreamInputs:
         own = type_column(self._dataset.kind), "ts"
         if self.columns and (its_type, its_time) != own:
             raise typer.BadParameter(
-                f"it is for other Parquet; the data set {self.data} has the types and times of its "
+                f"it is for other tables; the data set {self.data} has the types and times of its "
                 f"events in {own[0]},{own[1]}",
                 param_hint="'--columns'",
             )
@@ -291,7 +298,7 @@ def texts(asked: Pattern | Workload) -> dict[str, Any]:
 
 def _no_data() -> typer.BadParameter:
     return typer.BadParameter(
-        "it is required: the name of a data set, or Parquet", param_hint="'--data'"
+        "it is required: the name of a data set, Parquet or a CSV file", param_hint="'--data'"
     )
 
 
@@ -314,8 +321,9 @@ def last_variable(
         return expected_last(pattern, stream, statistics)
 
 
-def _check_parquet(path: Path) -> None:
-    """Raise a DatasetError for a file of another kind, or a folder without Parquet."""
+def _check_table(path: Path) -> None:
+    """Raise a DatasetError for a file that is neither Parquet nor CSV, or a folder without Parquet."""
+    from cepbench.streams.csv import separator_of
     from cepbench.streams.parquet_layout import begins_as_parquet, parquet_files
     from cepbench.streams.sources import recognized
 
@@ -324,10 +332,12 @@ def _check_parquet(path: Path) -> None:
             raise DatasetError(f"the folder {path} has neither Parquet files nor a data set")
     elif not begins_as_parquet(path):
         found = recognized(path)
+        if found is None and separator_of(path):
+            return
         raise DatasetError(
-            f"{path} is not Parquet. Ingest minute bars and LOBSTER messages with `cepbench "
-            f"data ingest {found.kind if found else 'KIND'} {path} --name mine`; convert other tables with pandas: "
-            'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
+            f"{path} is neither Parquet nor CSV with a line of names. Ingest minute bars and LOBSTER messages "
+            f"with `cepbench data ingest {found.kind if found else 'KIND'} {path} --name mine`; the name of a "
+            "table of text ends in .csv or .tsv"
         )
 
 

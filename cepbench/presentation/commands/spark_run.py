@@ -39,7 +39,11 @@ def run_on_spark(
             "--spark writes a new folder of Parquet files, whose name ends with .parquet",
             param_hint="'--output'",
         )
+    from cepbench.streams.csv import separator_of
+
     path, type_column, time_column = inputs.place()
+    if separator_of(path):
+        raise typer.BadParameter("it reads Parquet, not CSV; leave it out", param_hint="'--spark'")
 
     import pandas as pd
 

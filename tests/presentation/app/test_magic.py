@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -39,6 +41,20 @@ def run(shell: InteractiveShell, source: str) -> Any:
     done = shell.run_cell(source, store_history=False)
     done.raise_error()
     return done.result
+
+
+def test_a_table_is_data_as_it_is(shell) -> None:
+    frame = shell.user_ns["frame"] = pd.DataFrame(
+        {"kind": [*"ABAB"], "at": range(4), "x": [1, 2, 3, 4]}
+    )
+    for name in ("frame", "arrow"):
+        shell.user_ns["arrow"] = pa.Table.from_pandas(frame)
+        found = run(shell, f"%%cep --data {name} --columns kind,at\n{CELL}")
+        assert found.matches.to_numpy().tolist() == [[0, 1], [0, 3], [2, 3]]
+        # The stream is remembered.
+        assert run(shell, f"%%cep --count\n{CELL}").metrics.matches == 3
+    with pytest.raises(UsageError, match="no column 'symbol'; there are kind, at, x"):
+        run(shell, f"%%cep --data frame\n{CELL}")
 
 
 def test_a_cell_finds_what_the_plain_calls_find(shell, capsys) -> None:

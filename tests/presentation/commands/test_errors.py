@@ -44,8 +44,18 @@ MISTAKES = {
         "plan --pattern-name four-stock --data nasdaq-style/sample", 1, ["'four-stocks'"],
     ),
     "no library": ("plan --pattern-name x --data {data}", 1, ["without a library"]),
-    "a text as data": (f"plan '{GOOD}' --data {{folder}}/events.csv", 1, ["is not Parquet", "data ingest", "to_parquet"]),
-    "a text's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["is not Parquet"]),
+    "a text as data": (
+        f"plan '{GOOD}' --data {{folder}}/latin.toml", 1, ["neither Parquet nor CSV", "data ingest"],
+    ),
+    "a table's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["without a library"]),
+    "a table with other columns": (
+        f"plan '{GOOD}' --data {{folder}}/names.csv", 1, ["no column 'symbol'", "--columns TYPE,TIME"],
+    ),
+    "a table with a short row": (
+        f"plan '{GOOD}' --data {{folder}}/short.csv", 1, ["short.csv, line 3", "1 fields", "2 columns"],
+    ),
+    "days of a table": (f"run '{GOOD}' --data {{folder}}/events.csv --days 2", 2, ["--days"]),
+    "a table on Spark": (f"run '{GOOD}' --data {{folder}}/events.csv --spark", 2, ["not CSV"]),
     "a folder without Parquet": (
         "plan --pattern-name x --data {folder}/nothing", 1, ["has neither Parquet"],
     ),
@@ -124,6 +134,8 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     (tmp_path / "failing.py").write_text("x = 1\nx / 0\n")
     (tmp_path / "wrong.py").write_text("def\n")
     (tmp_path / "events.csv").write_text("symbol,ts\nA,1\n")
+    (tmp_path / "names.csv").write_text("kind,at\nA,1\n")
+    (tmp_path / "short.csv").write_text("symbol,ts\nA,1\nB\n")
     (tmp_path / "nothing").mkdir()
     (tmp_path / "folder.csv").mkdir()
     for latin in ("latin.toml", "latin.py"):

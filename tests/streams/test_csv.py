@@ -1,0 +1,113 @@
+"""CSV files are the streams that pandas makes of the same rows; what is no table is an error with its line."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.errors import DatasetError, StreamError
+
+FIELDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=4)
+
+
+def stream_of(folder: Path, content: bytes | str, name: str = "events.csv", **how: object):
+    data = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(data)
+    return cep.EventStream.from_csv(folder / name, type="kind", time="at", **how)
+
+
+@given(st.data())
+def test_a_file_is_read_as_its_rows_are_written(tmp_path_factory, data) -> None:
+    folder = tmp_path_factory.mktemp("csv")
+    number = data.draw(st.integers(1, 5))
+
+    def column(of: st.SearchStrategy) -> list:
+        return data.draw(st.lists(of, min_size=number, max_size=number))
+
+    frame = pd.DataFrame(
+        {
+            "kind": column(FIELDS.filter(bool)),
+            "at": sorted(column(st.integers(-(2**40), 2**40))),
+            # As texts: with a letter in front no column is of numbers.
+            "text": ["t" + its for its in column(FIELDS)],
+            "x": column(st.floats(allow_nan=False, allow_infinity=False)),
+            "n": column(st.integers(-(2**63), 2**63 - 1)),
+        }
+    )
+    ending, tab = data.draw(st.sampled_from([(".csv", ","), (".tsv", "\t"), (".csv.gz", ",")]))
+    frame.to_csv(folder / f"its{ending}", index=False, sep=tab, lineterminator="\n")
+    read = cep.EventStream.from_csv(folder / f"its{ending}", type="kind", time="at")
+    made = cep.EventStream.from_pandas(frame, type="kind", time="at")
+    pd.testing.assert_frame_equal(
+        read.to_pandas().astype({"type": object, "text": object}),
+        made.to_pandas().astype({"type": object, "text": object}),
+        check_dtype=False,  # floats that are all whole are written with a point
+    )
+
+
+def test_types_are_texts_and_empty_fields_missing_values(tmp_path: Path) -> None:
+    read = stream_of(tmp_path, "kind,at,x,s\nNA,1,,\nTRUE,2,1.5,b\n7,3,2,NA\n")
+    assert read.types_at().tolist() == ["NA", "TRUE", "7"]
+    first, *others = read.column("x").tolist()
+    assert math.isnan(first) and others == [1.5, 2.0]
+    assert read.column("s").tolist() == [None, "b", "NA"]
+
+
+def test_times_are_dates_or_integers(tmp_path: Path) -> None:
+    dates = "kind,at\nA,2024-01-02 09:30:00\nB,2024-01-02T09:30:00.5\n"
+    assert stream_of(tmp_path, dates).to_pandas()["time"].tolist() == [
+        pd.Timestamp("2024-01-02 09:30:00"),
+        pd.Timestamp("2024-01-02 09:30:00.5"),
+    ]
+    zoned = stream_of(tmp_path, "kind,at\nA,2024-01-02 09:30:00+01:00\n")
+    assert zoned.to_pandas()["time"].tolist() == [pd.Timestamp("2024-01-02 08:30:00")]
+    for time in ("09:30:00", "1704187800.5", "yesterday"):
+        with pytest.raises(StreamError, match="time column 'at' has type"):
+            stream_of(tmp_path, f"kind,at\nA,{time}\n")
+
+
+def test_rows_out_of_order_are_sorted_where_asked_and_keep_their_numbers(tmp_path: Path) -> None:
+    rows = "kind,at\nA,3\nB,1\nC,1\n"
+    with pytest.raises(StreamError) as refused:
+        stream_of(tmp_path, rows)
+    assert refused.value.row == 1
+    assert [*stream_of(tmp_path, rows, sort=True).positions] == [1, 2, 0]
+
+
+BROKEN = {
+    "short row": (
+        "kind,at,x\nA,1,2\nB,2\n",
+        StreamError,
+        "line 3: it has 2 fields, .* 3 columns",
+    ),
+    "long row": ("kind,at\nA,1\nB,2,3\n", StreamError, "line 3: it has 3 fields"),
+    "other separator": ("kind;at\nA;1\n", StreamError, "no column 'kind'; there are kind;at"),
+    "twice": ("kind,at,kind\nA,1,2\n", StreamError, "two columns are named 'kind'"),
+    "empty": ("", DatasetError, "cannot be read as CSV"),
+    "names alone": ("kind,at\n", StreamError, "no rows below the names"),
+    "not UTF-8": (b"kind,at\n\xff,1\n", DatasetError, "the text is UTF-8"),
+    "missing type": ("kind,at\n,1\n", StreamError, "type"),
+    "missing time": ("kind,at\nA,1\nB,\n", StreamError, "time"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_no_table_of_events_is_an_error_that_says_where(tmp_path: Path, case: str) -> None:
+    content, error, message = BROKEN[case]
+    with pytest.raises(error, match=message):
+        stream_of(tmp_path, content)
+
+
+def test_a_damaged_or_missing_file_is_an_error(tmp_path: Path) -> None:
+    packed = gzip.compress(b"kind,at\nA,1\n" * 100)
+    with pytest.raises(DatasetError, match="cannot be read as CSV"):
+        stream_of(tmp_path, packed[: len(packed) // 2], "events.csv.gz")
+    with pytest.raises(DatasetError, match="there is no file"):
+        cep.EventStream.from_csv(tmp_path / "nowhere.csv", type="kind", time="at")
