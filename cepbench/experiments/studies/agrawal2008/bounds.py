@@ -6,8 +6,6 @@ by a clock, and nothing is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -33,9 +31,7 @@ WINDOWS = {
 }
 
 
-def bound_runs(
-    *, items: Sequence[str] = (*ITEMS,), strategies: Sequence[str] = (*WINDOWS,)
-) -> pd.DataFrame:
+def bound_runs() -> pd.DataFrame:
     """The runs that the events of one window begin, with merging and without.
 
     A row a pattern, strategy, engine and window of ``size`` events, as
@@ -47,10 +43,10 @@ def bound_runs(
     """
     rows = [
         _row(name, strategy, size, evaluator)
-        for name in items
-        for strategy in strategies
+        for name in ITEMS
+        for strategy, sizes in WINDOWS.items()
         for evaluator in ("sase-basic", "sase")
-        for size in WINDOWS[strategy]
+        for size in sizes
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "series")
 

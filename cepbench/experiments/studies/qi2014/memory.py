@@ -86,14 +86,15 @@ def _on_stream(
             }
 
 
-def out_of_memory(kept: pd.DataFrame, window: int = WINDOWS[0]) -> pd.DataFrame:
+def out_of_memory(kept: pd.DataFrame) -> pd.DataFrame:
     """With how many active events the matches of each stream fill the paper's memory, by length.
 
-    Of :func:`kept_matches` in one window; in the regime of all rates, with the setting ``memory at
+    Of :func:`kept_matches` in the shortest window; in the regime of all rates, with the setting ``memory at
     length 6``, and ``active``.
     """
     rows = []
-    for (length, seed), part in kept[kept["window_size"] == window].groupby(["size", "repetition"]):
+    shortest = kept[kept["window_size"] == WINDOWS[0]]
+    for (length, seed), part in shortest.groupby(["size", "repetition"]):
         its = part[part["kept_bytes"] > 0].sort_values("active")
         active = its["active"].to_numpy(float)
         found = crossing(active, np.log(its["kept_bytes"].to_numpy(float)), MEMORY)

@@ -31,6 +31,9 @@ _ENOUGH_WINDOWS = 10
 #: The regime of rows that are about all rates together.
 ALL_RATES = "all rates"
 
+#: Items of the queries that share work.
+_LENGTH = 8
+
 #: Nanoseconds of a millisecond.
 _MILLISECOND = 1_000_000
 
@@ -264,23 +267,23 @@ def saved(runs: pd.DataFrame, sharing: str) -> pd.DataFrame:
     return own.assign(**less, generator=f"saved by {sharing}").reset_index()
 
 
-def prefix_factor(queries: int, common: int, length: int = 8) -> float:
-    """By what factor a prefix tree saves updates of queries of a length that begin with common items.
+def prefix_factor(queries: int, common: int) -> float:
+    """By what factor a prefix tree saves updates of queries of :data:`_LENGTH` items that begin with common items.
 
     Every item but the first updates a counter for each active first event: those of the prefix once
     instead of for each query. It does not depend on the number of active events.
     """
-    return queries * (length - 1) / (common - 1 + queries * (length - common))
+    return queries * (_LENGTH - 1) / (common - 1 + queries * (_LENGTH - common))
 
 
-def connect_factor(queries: int, common: int, active: float, length: int = 8) -> float:
+def connect_factor(queries: int, common: int, active: float) -> float:
     """By what factor Chop-Connect, as the paper has it, saves updates and products over A-Seq on each query.
 
     The items of the tail but its first are updated once; for each first one a count for each active
     first event of each query is kept; and at a last one each of these is multiplied.
     """
-    heads, tail = queries * (length - common - 1), common - 1
-    return queries * (length - 1) / (heads + tail + queries + queries * active)
+    heads, tail = queries * (_LENGTH - common - 1), common - 1
+    return queries * (_LENGTH - 1) / (heads + tail + queries + queries * active)
 
 
 def prefix_arithmetic() -> str:
