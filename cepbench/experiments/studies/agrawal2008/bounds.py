@@ -14,7 +14,6 @@ from cepbench.engines.automata.model import Automaton
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.agrawal2008.runs import ENGINES
 from cepbench.experiments.studies.runs import figure_runs
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.streams.event_stream import EventStream
 
 #: Items of a pattern, in words and in the language.
@@ -63,10 +62,8 @@ def _row(name: str, strategy: str, size: int, evaluator: str) -> dict[str, objec
     return {
         "setting": f"{size}",
         "series": f"{name}, {strategy.partition('(')[0].replace('_', ' ')}, {ENGINES[evaluator]}",
-        "regime": "",
         "size": size,
         "repetition": 0,
-        "status": OK,
         "window_runs": runs,
         "log_runs": np.log(runs),
         "bound": compiled.nondeterminism().exponent,

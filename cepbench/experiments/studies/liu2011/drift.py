@@ -15,7 +15,6 @@ from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
 from cepbench.experiments.studies.runs import sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
@@ -100,7 +99,6 @@ def drift_runs(
                         "generator": name,
                         "regime": evaluator,
                         "repetition": run,
-                        "status": OK,
                         "seconds": seconds,
                         "matches": seen[name] - before,
                     }
@@ -111,7 +109,7 @@ def drift_runs(
                 columns = [*its]
                 switches += its.to_dict("records")
     parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
-    keys = ["size", "generator", "regime", "repetition", "status"]
+    keys = ["size", "generator", "regime", "repetition"]
     whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
     both = [parts, whole.assign(setting=WHOLE)]
     return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)

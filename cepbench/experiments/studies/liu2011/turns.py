@@ -17,7 +17,6 @@ import pandas as pd
 
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.runs import figure_runs, sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -103,7 +102,6 @@ def planner_runs(
                     "generator": name,
                     "regime": evaluator,
                     "repetition": run,
-                    "status": OK,
                     "seconds": ended - planned,
                     "plan_seconds": planned - began if plan else math.nan,
                     "plan_cost": plan.cost if plan else math.nan,

@@ -18,7 +18,7 @@ import pandas as pd
 
 from cepbench.experiments.analysis.averages import bootstrap
 from cepbench.experiments.studies.qi2014.printed import GAIN_AT_LENGTH_5
-from cepbench.experiments.studies.runs import factors, figure_runs, number
+from cepbench.experiments.studies.runs import by_seed, factors, figure_runs, number
 from cepbench.experiments.sweeps.cells import LIMIT, NO_SHARING, OK
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -65,13 +65,11 @@ def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
         text: math.ceil(its[0].window.length / _MILLISECOND) for text, its in queries.items()
     }
     sizes = {text: max(len(each.positive) for each in its) for text, its in queries.items()}
-    stream = runs["stream"].str.extract(r"^r(?P<rate>\d+)(?:-seed(?P<seed>\d+))?$")
-    rate, seed = stream["rate"].astype(int), stream["seed"].fillna("0")
+    rate = runs["stream"].str.extract(r"^r(\d+)")[0].astype(int)
     window = runs["pattern"].map(windows)
     series = runs["sharing"].where(runs["sharing"] != NO_SHARING, runs["method"])
     found = runs.assign(
         regime=rate.astype(str) + " per second",
-        repetition=seed + "." + runs["repetition"].astype(str),
         series=series.where(series != "", runs["evaluator"]),
         size=runs["pattern"].map(sizes),
         window_size=window,
@@ -80,10 +78,10 @@ def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
         seconds_per_slide=runs["seconds"] / slides,
         updates_per_slide=runs["updates"].astype(float) / slides,
     )
-    found = _projected(found.assign(rate=rate, seed=seed, projected=False))
+    found = by_seed(_projected(found.assign(rate=rate, projected=False)))
     found["microseconds_per_slide"] = 1e6 * found["seconds_per_slide"]
     order = found.sort_values(["rate", "size", "window_size"], kind="stable")
-    return order.drop(columns=["rate", "seed"]).reset_index(drop=True)
+    return order.drop(columns="rate").reset_index(drop=True)
 
 
 def _projected(runs: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +93,7 @@ def _projected(runs: pd.DataFrame) -> pd.DataFrame:
     """
     stopped = runs["status"] == LIMIT
     windows = runs["events"].astype(float) / (runs["size"] * runs["active"])
-    key = ["size", "window_size", "rate", "seed"]
+    key = ["size", "window_size", "stream"]
     counts = runs[runs["method"] == ""]
     each = pd.Series(math.nan, runs.index)
     if "matches" in counts:
