@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import by_seed, details_of, factors, in_settings, number
+from cepbench.experiments.studies.runs import by_seed, details_of, factors, figure_runs, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -93,9 +93,7 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
     found = (speed[over] / speed[under]).rename("gain").reset_index()
-    return in_settings(found, found[setting].astype(str)).assign(
-        generator=found[series].astype(str), plan_kind="tree", regime=""
-    )
+    return figure_runs(found, setting, series)
 
 
 #: Rows of :func:`speedups` → columns of :func:`runs_of`.
