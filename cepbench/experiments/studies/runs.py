@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from cepbench.errors import ExperimentError, did_you_mean
+from cepbench.arguments import choice
+from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
@@ -33,12 +34,8 @@ def sized(
 
     Raises ExperimentError if there is no such profile.
     """
-    if profile not in profiles:
-        raise ExperimentError(
-            f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
-            f"{did_you_mean(profile, profiles)}"
-        )
-    return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
+    own = profiles[choice(profile, "profile", profiles, ExperimentError)]
+    return {**own, **{name: value for name, value in changes.items() if value}}
 
 
 #: Columns of runs that differ in no kind of plan, strategy or weight of latency.
