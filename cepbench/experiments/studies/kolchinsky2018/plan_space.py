@@ -107,7 +107,7 @@ def time_every_plan(
     found = of_plans.agg(seconds=("seconds", "min"), median_seconds=("seconds", "median"))
     found = found.reindex([each.text for each in plans])
     found["times_trivial"] = found["seconds"] / found["seconds"].iloc[0]
-    counts = of_plans[["comparisons", "partial_matches_created", "matches"]].first()
+    counts = of_plans[["comparisons", "partial_matches_created", "matches"]].first().astype(int)
     found = found.join(counts.rename(columns={"comparisons": "pairs_compared"}))
     return pd.DataFrame(rows).join(found, on="plan")
 
