@@ -49,10 +49,6 @@ FACTORS = (2.0, 5.0, 10.0, 100.0)
 #: Metric of a run -> whether more of it is better.
 _MEASURED = {"events_per_second": True, "partial_matches_created": False, "comparisons": False}
 
-_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "factor", "draw",
-            "plan", "log_cost", "log_regret", "regret", "log_distance", "distance", "status",
-            "reason")  # fmt: skip
-
 
 def cases_of_sweep(
     folder: str | Path, pattern_set: str = "sequence", regime: str = ""
@@ -144,8 +140,8 @@ def planning_regrets(
     generator is unknown.
     """
     entries = _generators(generators)
-    rows = [row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed)]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    rows = (row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed))
+    return pd.DataFrame(rows)
 
 
 def measured_regrets(
@@ -178,7 +174,7 @@ def measured_regrets(
     parts = []
     for case in cases:
         attempts = list(_attempts(case, entries, factors, draws, seed))
-        table = pd.DataFrame([row for row, _ in attempts], columns=list(_COLUMNS))
+        table = pd.DataFrame(row for row, _ in attempts)
         plans = {(its.kind, its.text): its for _, its in attempts if its is not None}
         fixed = [fixed_plan(f"{kind} {text}", its) for (kind, text), its in plans.items()]
         runs = _measured(case, streams(case), fixed, repetitions, seed)
