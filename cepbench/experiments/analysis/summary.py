@@ -280,10 +280,9 @@ def _of_run(
     observed: pd.DataFrame, generator: str, chosen: Mapping[str, Any], by: Sequence[str]
 ) -> pd.DataFrame:
     """The rows of one generator, narrowed until no pattern has two of them in one group."""
+    known = list(observed["generator"].unique())
+    choice(generator, "a plan generator of the results", known, ExperimentError)
     runs = observed[observed["generator"] == generator]
-    if runs.empty:
-        known = ", ".join(observed["generator"].unique())
-        raise ExperimentError(f"no results of plan generator {generator!r}; there are {known}")
     for name in chosen:
         choice(name, "what a run is chosen by", (*_CHOICES, *VARIED), ExperimentError)
     for name in (*_CHOICES, *(name for name in VARIED if name in runs)):
