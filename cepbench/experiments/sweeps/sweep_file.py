@@ -121,11 +121,9 @@ class Sweep:
 
     def config(self, data: str | Path | Mapping[str, str | Path]) -> SweepConfig:
         """The configuration on data at this path, or at these by stream."""
-        if set(self.data) == {""}:
-            path = data[""] if isinstance(data, Mapping) else data
-            return SweepConfig.from_dict({**self.values, "data": path})
         paths = data if isinstance(data, Mapping) else dict.fromkeys(self.data, data)
-        return SweepConfig.from_dict({**self.values, "streams": paths})
+        its = {"data": paths[""]} if "" in self.data else {"streams": paths}
+        return SweepConfig.from_dict({**self.values, **its})
 
     def cells(self) -> list[Cell]:
         """The cells of each pattern on each stream; see :class:`cepbench.experiments.sweeps.grid.Grid`.
