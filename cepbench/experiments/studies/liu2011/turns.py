@@ -47,9 +47,9 @@ def study_workload(sweep: str, hierarchy: ConceptHierarchy | None, window: str =
     return Workload.parse(text, hierarchy=hierarchy)
 
 
-def company_stream(events: int, seed: int) -> EventStream:
-    """Trades of all companies at equal rates, under their hierarchy."""
-    table = CompanyTrades(events, seed).table(0, events)
+def company_stream(events: int, seed: int, **parameters: Any) -> EventStream:
+    """Trades of all companies under their hierarchy, at equal rates unless other parameters are given."""
+    table = CompanyTrades(events, seed, **parameters).table(0, events)
     stream = EventStream.from_arrow(table, type="symbol", time="ts")
     return stream.with_hierarchy(HIERARCHY)
 
