@@ -31,6 +31,8 @@ from cepbench.streams.parquet_layout import months_of, open_parquet, parquet_fil
 #: Patterns measured in one scan of the data.
 GROUP = 25
 
+_QUANTILES = 200
+
 
 def measure_statistics(
     spark: SparkSession,
@@ -119,11 +121,11 @@ def arrival_rates(
 
 
 def attribute_quantiles(
-    spark: SparkSession, data_path: str | Path, attribute: str, *, quantiles: int = 200
+    spark: SparkSession, data_path: str | Path, attribute: str
 ) -> dict[str, list[float]]:
     """Approximate quantiles of a numeric column for each event type.
 
-    They are at ``(k + 1/2) / quantiles``, so that each represents equally many events. Missing
+    They are at ``(k + 1/2) / 200``, so that each represents equally many events. Missing
     values are ignored, and types without any are omitted. A DatasetError if the data has no such
     column, or it is not numeric.
     """
@@ -139,7 +141,7 @@ def attribute_quantiles(
     read = plain(pa.schema([schema.field(type), schema.field(attribute)]))
     data = spark.read.schema(from_arrow_schema(read)).parquet(str(path))
     value = functions.col(attribute).cast("double")
-    shares = [(k + 0.5) / quantiles for k in range(quantiles)]
+    shares = [(k + 0.5) / _QUANTILES for k in range(_QUANTILES)]
     rows = (
         data.where(value.isNotNull() & ~functions.isnan(value))
         .groupBy(type)

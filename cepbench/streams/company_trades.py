@@ -56,8 +56,7 @@ _PRICES, _VOLUMES = (1_000, 9_999), (1, 1_000)
 
 
 def _segments(given: Any, name: str, error: type[CepbenchError]) -> list[dict[str, float]]:
-    segments = elements(given, name, "[{DELL = 0.1}]", error)
-    return [relative_rates(segment) for segment in segments]
+    return [relative_rates(each) for each in elements(given, name, "[{DELL = 0.1}]", error)]
 
 
 @dataclass(frozen=True)

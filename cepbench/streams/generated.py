@@ -14,7 +14,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from cepbench.arguments import choice
-from cepbench.errors import DatasetError, did_you_mean
+from cepbench.errors import DatasetError
 from cepbench.files import locked, user_path
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import (
@@ -64,11 +64,7 @@ def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     """
     known = parameters_of(kind)
     for name in parameters:
-        if name not in known:
-            raise DatasetError(
-                f"a {kind} stream has no parameter {name!r}; there are {', '.join(known)}"
-                f"{did_you_mean(name, known)}"
-            )
+        choice(name, f"each parameter of a {kind} stream", known, DatasetError)
     for name in GENERATED[kind].required:
         if name not in parameters:
             raise DatasetError(f"a {kind} stream needs {' and '.join(GENERATED[kind].required)}")

@@ -229,9 +229,9 @@ class NasdaqStyle(GeneratedStream):
         first = np.busday_offset(np.datetime64(self.first_day, "D"), 0, roll="forward")
         return np.asarray(np.busday_offset(first, np.arange(self.days)))
 
-    def expected_events(self, identifiers: Any = slice(None), days: int = 1) -> float:
-        """Expected number of events of some identifiers in ``days`` trading days."""
-        return float(self.rates[identifiers].sum() * WINDOWS_PER_DAY * days)
+    def expected_events(self, days: int) -> float:
+        """Expected number of events in so many trading days."""
+        return float(self.rates.sum() * WINDOWS_PER_DAY * days)
 
     def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
         """The events of some identifiers on the trading days from ``first`` to before ``last``, from 0.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,6 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,8 @@ from cepbench.errors import DatasetError
 from cepbench.files import user_path
 from cepbench.streams.arrow import FARTHEST
 
-_BLOCK_BYTES = 1 << 24
+#: Characters read at a time.
+_BLOCK = 1 << 24
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _WHOLE = r"^[+-]?\d{1,18}$"
 _NOT_UTF8 = "\ufffd"
@@ -209,25 +210,13 @@ def _lines(file: Path) -> Iterator[pa.Array]:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             with gzip.open(raw) if packed else raw as plain:
-                yield from _split(plain)  # type: ignore[arg-type]
+                # Only \n ends a line: a row with another line break is damaged.
+                text = io.TextIOWrapper(plain, "utf-8-sig", errors="replace", newline="\n")
+                while block := text.read(_BLOCK) + text.readline():
+                    lines = block.removesuffix("\n").split("\n")
+                    yield pa.array([line.removesuffix("\r") for line in lines])
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"{file} cannot be read: {error}") from error
-
-
-def _split(stream: BinaryIO) -> Iterator[pa.Array]:
-    rest, is_first = b"", True
-    while True:
-        block = stream.read(_BLOCK_BYTES)
-        data = rest + block
-        if is_first:
-            data, is_first = data.removeprefix(b"\xef\xbb\xbf"), False
-        end = data.rfind(b"\n") + 1 if block else len(data)
-        whole, rest = data[:end], data[end:]
-        if whole:
-            text = whole.decode("utf-8", errors="replace").removesuffix("\n")
-            yield pa.array([line.removesuffix("\r") for line in text.split("\n")], pa.string())
-        if not block:
-            return
 
 
 def _read_minute_bars(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[str, pa.Array]]:

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepbench.arguments import elements, number, shown, whole
-from cepbench.errors import CepbenchError, DatasetError, did_you_mean
+from cepbench.arguments import choice, elements, number, shown, whole
+from cepbench.errors import CepbenchError, DatasetError
 from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.synthetic import SEED, GeneratedStream, drawn_from, names_of, parameter
 
@@ -170,17 +170,10 @@ class StockRates(GeneratedStream):
 
 
 def check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Check names of a parameter against those that there are.
-
-    A DatasetError if one is unknown; the nearest is suggested.
-    """
+    """Check names of a parameter, or raise a DatasetError that suggests the nearest of those known."""
     names = list(known)
     for name in given:
-        if name not in names:
-            raise DatasetError(
-                f"{where}: unknown {name!r}; there are {', '.join(names)}"
-                f"{did_you_mean(name, names, cutoff=0.5)}"
-            )
+        choice(name, f"{where}: each name", names, DatasetError)
 
 
 def _pair(text: str) -> tuple[str, str]:

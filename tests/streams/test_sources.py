@@ -193,7 +193,7 @@ def test_order_is_watched_across_pieces(tmp_path: Path, monkeypatch: pytest.Monk
                 expected.append(row + 1)
             latest = max(latest, minute)
     whole = read(file)
-    monkeypatch.setattr(sources, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(sources, "_BLOCK", 100)
     pieces = read(file)
     for one, other in zip(whole, pieces, strict=True):
         pd.testing.assert_frame_equal(one, other)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cepbench.experiments.analysis.summary import in_order_of
+
 #: Evaluator → engine. An engine has an evaluator for orders and one for trees.
 ENGINES = {
     "lazy-nfa": "columnar",
@@ -37,10 +39,7 @@ def per_engine(
     found = pd.concat(tables, ignore_index=True)
     if "regime" not in found:
         return found
-    regimes = list(results["regime"].unique())
-    return found.sort_values(
-        "regime", key=lambda column: column.map(regimes.index), kind="stable", ignore_index=True
-    )
+    return in_order_of(results["regime"].unique(), found, "regime").reset_index(drop=True)
 
 
 @dataclass(frozen=True, slots=True)

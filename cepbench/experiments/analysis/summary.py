@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK, as_measured
@@ -172,9 +173,8 @@ def log_ratios(
     there is none, and ``bound``, whether it is a bound of the ratio.
     """
     results = as_measured(results)
-    unknown = [column for column in by if column not in _GROUPED_BY]
-    if unknown:
-        raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
+    for column in by:
+        choice(column, "each of by", _GROUPED_BY, ExperimentError)
     varied = [
         name for name in VARIED if name in {*by, *run, *baseline_run} or name in runs_of(results)
     ]
@@ -213,11 +213,8 @@ def per_pattern(
     With ``bounds``, what runs that ended at the limit of partial matches are known to exceed or to
     stay below is kept, and there is ``bound``, whether a repetition ended there.
     """
-    unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
-    if unknown:
-        raise ExperimentError(
-            f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
-        )
+    for metric in metrics:
+        choice(metric, "each metric", SUMMARY_METRICS, ExperimentError)
     columns = [*PATTERN, *(runs_of(results) if run is None else run)]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
@@ -283,15 +280,11 @@ def _of_run(
     observed: pd.DataFrame, generator: str, chosen: Mapping[str, Any], by: Sequence[str]
 ) -> pd.DataFrame:
     """The rows of one generator, narrowed until no pattern has two of them in one group."""
+    known = list(observed["generator"].unique())
+    choice(generator, "a plan generator of the results", known, ExperimentError)
     runs = observed[observed["generator"] == generator]
-    if runs.empty:
-        known = ", ".join(observed["generator"].unique())
-        raise ExperimentError(f"no results of plan generator {generator!r}; there are {known}")
-    unknown = [name for name in chosen if name not in (*_CHOICES, *VARIED)]
-    if unknown:
-        raise ExperimentError(
-            f"a run has no {unknown[0]!r}; choose by {', '.join((*_CHOICES, *VARIED))}"
-        )
+    for name in chosen:
+        choice(name, "what a run is chosen by", (*_CHOICES, *VARIED), ExperimentError)
     for name in (*_CHOICES, *(name for name in VARIED if name in runs)):
         ran = list(runs[name].unique())
         listed = [str(each) for each in ran]

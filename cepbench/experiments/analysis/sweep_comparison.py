@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.experiments.analysis.common_change import LEAST_RUNS, common_change
@@ -197,8 +198,7 @@ def compare_sweeps(
         data is the same: then one of the engines is wrong, and no speed is worth comparing.
     """
     for column in by:
-        if column not in ("pattern_set", "size"):
-            raise ExperimentError(f"cannot compare by {column!r}; by pattern_set, size or both")
+        choice(column, "each of by", ("pattern_set", "size"), ExperimentError)
     tables = read_sweep_table(first), read_sweep_table(second)
     called = names or _names(first, second)
     same_data = same_data_of(*tables)

@@ -7,6 +7,7 @@ over runs.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -16,10 +17,12 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from cepbench.errors import ExperimentError, did_you_mean
+from cepbench.arguments import choice
+from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
+from cepbench.experiments.sweeps.cells import OK
 
 
 def sized(
@@ -31,27 +34,27 @@ def sized(
 
     Raises ExperimentError if there is no such profile.
     """
-    if profile not in profiles:
-        raise ExperimentError(
-            f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
-            f"{did_you_mean(profile, profiles)}"
-        )
-    return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
+    own = profiles[choice(profile, "profile", profiles, ExperimentError)]
+    return {**own, **{name: value for name, value in changes.items() if value}}
 
 
 #: Columns of runs that differ in no kind of plan, strategy or weight of latency.
 OF_ONE_KIND: Mapping[str, Any] = {"plan_kind": "tree", "strategy": "any", "alpha": 0.0}
 
+_USUAL = {"regime": "", "status": OK}
+
 
 def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
     """Runs as summaries and the ledger read them, with a setting and a series for each.
 
-    They have ``repetition``, the number of a run, and the columns of a sweep's results. The column
+    They have ``repetition``, the number of a run, and the columns of a sweep's results; without
+    ``status`` all ended well, and without ``regime`` there is none. The column
     of what the horizontal axis of a figure has becomes ``pattern_set``, that of its curves or bars
     ``generator``; ``pattern_id`` is the setting and the number of the run.
     """
     return in_settings(runs, runs[setting].astype(str)).assign(
         generator=runs[series].astype(str),
+        **{name: its for name, its in _USUAL.items() if name not in runs},
         **OF_ONE_KIND,
         **dict.fromkeys(("evaluator", "stream", "window", "output"), ""),
     )
@@ -61,6 +64,20 @@ def in_settings(runs: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
     """Runs with the setting of each as ``pattern_set``, and with its number as ``pattern_id``."""
     named = settings + ", run " + runs["repetition"].astype(str)
     return runs.assign(pattern_set=settings, pattern_id=named)
+
+
+def by_seed(results: pd.DataFrame) -> pd.DataFrame:
+    """Results in which streams that differ in their seeds alone are one; ``repetition`` is ``seed.run``."""
+    stream = results["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
+    repetition = stream["seed"].fillna("0") + "." + results["repetition"].astype(str)
+    return results.assign(stream=stream["name"], repetition=repetition)
+
+
+def details_of(results: pd.DataFrame) -> pd.DataFrame:
+    """Metrics of evaluators alone, a column each; missing in runs without them."""
+    texts = results.get("details", [None] * len(results))
+    found = [json.loads(text) if isinstance(text, str) else {} for text in texts]
+    return pd.DataFrame(found, results.index)
 
 
 def summary_of(

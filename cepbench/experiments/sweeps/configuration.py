@@ -457,16 +457,10 @@ class SweepConfig:
         if self.max_partial_matches == math.inf:
             object.__setattr__(self, "max_partial_matches", None)
         written = self.user_patterns or self.user_workloads
+        wanted = "user_patterns" if self.methods else "pattern_sets and sizes, or user_patterns"
         if not (self.pattern_sets and self.sizes) and not written:
             raise ExperimentError(
-                "the sweep has no patterns: name "
-                + (
-                    "user_workloads"
-                    if self.planners
-                    else "user_patterns"
-                    if self.methods
-                    else "pattern_sets and sizes, or user_patterns"
-                )
+                f"the sweep has no patterns: name {'user_workloads' if self.planners else wanted}"
             )
         least = (
             dict(self.least_rate) if isinstance(self.least_rate, tuple) else {"": self.least_rate}

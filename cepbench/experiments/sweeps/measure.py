@@ -46,7 +46,6 @@ from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.costs.temporal import TemporalOrder
-from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.generate import plan as make_plan
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -544,7 +543,7 @@ def _last(branch: Pattern, stream: EventStream, statistics: Statistics) -> str |
     if len(possible) == 1:
         return None
     profiler = OutputProfiler(branch)
-    (found_plan,) = plan(branch, statistics, "GREEDY").parts
+    (found_plan,) = make_plan(branch, statistics, "GREEDY").parts
     detector = Detector(branch, found_plan)
     for batch in stream[:MOST_EVENTS].batches(_PROFILED_BATCH):
         found = detector.push(batch)

@@ -121,11 +121,9 @@ class Sweep:
 
     def config(self, data: str | Path | Mapping[str, str | Path]) -> SweepConfig:
         """The configuration on data at this path, or at these by stream."""
-        if set(self.data) == {""}:
-            path = data[""] if isinstance(data, Mapping) else data
-            return SweepConfig.from_dict({**self.values, "data": path})
         paths = data if isinstance(data, Mapping) else dict.fromkeys(self.data, data)
-        return SweepConfig.from_dict({**self.values, "streams": paths})
+        its = {"data": paths[""]} if "" in self.data else {"streams": paths}
+        return SweepConfig.from_dict({**self.values, **its})
 
     def cells(self) -> list[Cell]:
         """The cells of each pattern on each stream; see :class:`cepbench.experiments.sweeps.grid.Grid`.
@@ -186,34 +184,23 @@ class Sweep:
             *([f"{len(config.user_patterns)} user-defined"] if config.user_patterns else []),
             *(f"workload {name}" for name, _ in config.user_workloads),
         ]
-        of_methods = (
-            ("methods", ", ".join(config.methods)),
-            ("sharing", ", ".join(config.sharing)),
-        )
-        of_plans = (
-            ("strategies", ", ".join(config.strategies)),
-            ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
-            ("outputs", ", ".join(config.outputs)),
-        )
+        names = ("methods", "sharing") if config.methods else ("strategies", "alphas", "outputs")
+        usual = ["those of the default set"]
+        generators = usual if config.generators is None else config.generators
         lines = [
             *(
                 (f"stream {name}" if name else "data", _described(given))
                 for name, given in self.data.items()
             ),
             *(("patterns" if number == 0 else " ", text) for number, text in enumerate(patterns)),
-            ("windows", ", ".join(config.windows)),
+            ("windows", _listed(config.windows)),
             *(("windows", f"{window} on {name}") for name, window in config.stream_windows),
-            (
-                "generators",
-                "those of the default set"
-                if config.generators is None
-                else ", ".join(config.generators),
-            ),
-            ("plans", ", ".join(dict(config.plans))),
-            ("policies", ", ".join(dict(config.policies))),
-            *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
-            ("planners", ", ".join(config.planners)),
-            *(of_methods if config.methods else of_plans),
+            ("generators", _listed(generators)),
+            ("plans", _listed(dict(config.plans))),
+            ("policies", _listed(dict(config.policies))),
+            *(("options", f"{name}: {_listed(several)}") for name, several in config.options),
+            ("planners", _listed(config.planners)),
+            *((name, _listed(getattr(config, name))) for name in names),
             ("repetitions", str(config.repetitions)),
         ]
         profile = f", profile {self.profile}" if self.profile else ""
@@ -241,6 +228,10 @@ def _check_once(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ExperimentError(f"{name} is named twice, in other letters")
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(f"{its:g}" if isinstance(its, float) else str(its) for its in values)
 
 
 def _drawn(regime: str, config: SweepConfig) -> str:
@@ -419,11 +410,7 @@ def change_of(text: str) -> tuple[str, Any]:
 def _located(
     path: Path, text: str, tables: Mapping[str, tuple[str, ...] | None] = MappingProxyType({})
 ) -> Iterator[None]:
-    """Prefix errors with the file and the line of the key at fault.
-
-    ``tables`` has the table that a key is in, by default none; None for a key set by the caller,
-    whose errors are not about the file.
-    """
+    """Prefix errors with the file and the line of the key at fault; see :attr:`Sweep.tables`."""
     try:
         yield
     except ExperimentError as error:

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cepbench.arguments import whole
+from cepbench.arguments import choice, whole
 from cepbench.errors import DatasetError, did_you_mean
 
 FILE = "dataset.toml"
@@ -112,18 +112,12 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
             raise DatasetError(f"{file}: variants: {error}") from None
         place = f"variants.{name}."
         check_keys(file, place, variant, Variant)
-        if variant["made"] not in MADE:
-            raise DatasetError(
-                f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
-            )
+        choice(variant["made"], f"{file}: {place}made", MADE, DatasetError)
         if "events" in variant:
             whole(variant["events"], f"{file}: {place}events", DatasetError, least=0)
         path = (folder if variant["made"] == COMMITTED else home) / variant["path"]
         variants[name] = Variant(name=name, **{**variant, "path": path})
-    if content["default"] not in variants:
-        raise DatasetError(
-            f"{file}: default is {content['default']!r}; the variants are {', '.join(variants)}"
-        )
+    choice(content["default"], f"{file}: default", variants, DatasetError)
     known = {**content, "columns": tuple(columns), "variants": variants}
     return Entry(name=folder.name, folder=folder, home=home, **known)
 

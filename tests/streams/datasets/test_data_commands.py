@@ -107,7 +107,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["describe", "qqqqqqqq/quick"], 1, "did you mean 'nasdaq-style/quick' or 'stock-rates/quick'"),
         (["make", "web-log/mine"], 2, "needs --days"),
         (["make", "web-log/mine", "--days", "30"], 1, "days must be at most 29"),
-        (["make", "web-log/mine", "--days", "2", "--set", "day=3"], 1, "no parameter 'day'; there"),
+        (["make", "web-log/mine", "--days", "2", "--set", "day=3"], 1, "one of days, seed, not 'day'"),
         (["make", "stock-rates/mine", "--events", "2", "--set", "rates"], 1, "must be FIELD=VALUE"),
         (["make", "stock-rates/quick", "--set", "seed=3"], 2, "such as stock-rates/mine"),
         (["describe", "nasdaq-stile/quik"], 1, "did you mean 'nasdaq-style/quick'?"),

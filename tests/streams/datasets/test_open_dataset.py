@@ -94,7 +94,7 @@ def test_a_variant_is_made_on_first_use_and_only_then(
 
 def test_parameters_that_do_not_fit_say_where(catalogue: Path) -> None:
     with_quick(catalogue, parameters="{ events = 500, sed = 3 }")
-    told = r"dataset\.toml: variants\.quick\.parameters: .*no parameter 'sed'; .*mean 'seed'"
+    told = r"dataset\.toml: variants\.quick\.parameters: .*one of .*, not 'sed'; .*mean 'seed'"
     with pytest.raises(DatasetError, match=told):
         cep.open_dataset("ten-symbols/quick")
 

@@ -6,8 +6,6 @@ by a clock, and nothing is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -16,7 +14,6 @@ from cepbench.engines.automata.model import Automaton
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.agrawal2008.runs import ENGINES
 from cepbench.experiments.studies.runs import figure_runs
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.streams.event_stream import EventStream
 
 #: Items of a pattern, in words and in the language.
@@ -33,9 +30,7 @@ WINDOWS = {
 }
 
 
-def bound_runs(
-    *, items: Sequence[str] = (*ITEMS,), strategies: Sequence[str] = (*WINDOWS,)
-) -> pd.DataFrame:
+def bound_runs() -> pd.DataFrame:
     """The runs that the events of one window begin, with merging and without.
 
     A row a pattern, strategy, engine and window of ``size`` events, as
@@ -47,10 +42,10 @@ def bound_runs(
     """
     rows = [
         _row(name, strategy, size, evaluator)
-        for name in items
-        for strategy in strategies
+        for name in ITEMS
+        for strategy, sizes in WINDOWS.items()
         for evaluator in ("sase-basic", "sase")
-        for size in WINDOWS[strategy]
+        for size in sizes
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "series")
 
@@ -67,10 +62,8 @@ def _row(name: str, strategy: str, size: int, evaluator: str) -> dict[str, objec
     return {
         "setting": f"{size}",
         "series": f"{name}, {strategy.partition('(')[0].replace('_', ' ')}, {ENGINES[evaluator]}",
-        "regime": "",
         "size": size,
         "repetition": 0,
-        "status": OK,
         "window_runs": runs,
         "log_runs": np.log(runs),
         "bound": compiled.nondeterminism().exponent,

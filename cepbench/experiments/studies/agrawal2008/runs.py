@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import factors, in_settings, number
+from cepbench.experiments.studies.runs import by_seed, details_of, factors, figure_runs, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -50,14 +48,8 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
       of section 6.1 that decide the throughput, simultaneous runs and output complexity;
     - ``plan_log_cost``: no run has a plan; the logarithm of its output complexity.
     """
-    counted = [json.loads(text) if isinstance(text, str) else {} for text in results["details"]]
-    runs = pd.concat(
-        [
-            results.reset_index(drop=True),
-            pd.DataFrame(counted).astype(float),
-        ],
-        axis="columns",
-    )
+    runs = by_seed(results).reset_index(drop=True)
+    runs = runs.join(details_of(runs).astype(float))
     named = runs["pattern_id"].str.removeprefix("user-")
     apart = runs[runs["evaluator"] == "sase-basic"].set_index(_RUN)["runs_per_step"]
     beside = apart.reindex(pd.MultiIndex.from_frame(runs[_RUN])).to_numpy()
@@ -69,10 +61,7 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     symbols = of_stream.fillna(SYMBOLS).astype(int)
     units = pd.Series([_units(pattern) for pattern in runs["pattern"]], index=runs.index)
     steps = 1 + runs["runs_per_step"] + runs["output_complexity"] / runs["events"].astype(float)
-    stream = runs["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
     return runs.assign(
-        stream=stream["name"],
-        repetition=stream["seed"].fillna("0") + "." + runs["repetition"].astype(str),
         query=named.str.replace("star", "*") + runs["strategy"].map(STRATEGIES),
         engine=runs["evaluator"].map(ENGINES),
         window_size=units // symbols,
@@ -104,9 +93,7 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
     found = (speed[over] / speed[under]).rename("gain").reset_index()
-    return in_settings(found, found[setting].astype(str)).assign(
-        generator=found[series].astype(str), plan_kind="tree", regime=""
-    )
+    return figure_runs(found, setting, series)
 
 
 #: Rows of :func:`speedups` → columns of :func:`runs_of`.

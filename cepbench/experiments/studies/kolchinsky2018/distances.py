@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.experiments.analysis.averages import (
     GEOMETRIC_MEAN,
@@ -73,8 +74,7 @@ def extended_patterns(
     Raises ExperimentError if there is no such shape, no selectivity or identifier, or a number is
     too small.
     """
-    if shape not in _CONDITIONS:
-        raise ExperimentError(f"unknown shape {shape!r}; there are {', '.join(_CONDITIONS)}")
+    choice(shape, "shape", _CONDITIONS, ExperimentError)
     pool = np.asarray(selectivities, dtype=np.float64)
     if not pool.size or not cardinalities:
         raise ExperimentError("there are no measured selectivities or identifiers to draw from")

@@ -25,10 +25,10 @@ import pandas as pd
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import GEOMETRIC_MEAN, with_interval
 from cepbench.experiments.analysis.settings import ENGINES
-from cepbench.experiments.analysis.summary import log_ratios
+from cepbench.experiments.analysis.summary import log_ratios, per_pattern
 from cepbench.experiments.analysis.time_model import TimeModel, fastest_runs
 from cepbench.experiments.studies.kolchinsky2018.planning import read_measured
-from cepbench.experiments.sweeps.cells import LIMIT, OK
+from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.store import read_results
 from cepbench.patterns.parse import parse
@@ -113,11 +113,14 @@ def gain_rows(results: pd.DataFrame, expected: pd.DataFrame, classes: pd.DataFra
     counted = results.assign(
         partial_matches_created=results["partial_matches_created"].clip(lower=1)
     )
-    created = _created(counted)
+    per_event = "partial_matches_per_event"
+    created = per_pattern(counted, [per_event], ["generator", "evaluator"], bounds=True)
+    key = ["pattern_id", "generator", "evaluator"]
+    created = created[[*key, per_event]].rename(columns={per_event: "measured"})
     tables = [
         pairs.assign(engine=engine, comparison=comparison, metric=metric)
         for engine, evaluators in EVALUATORS.items()
-        for comparison, metric, pairs in _pairs(counted, evaluators, expected)
+        for comparison, metric, pairs in _pairs(counted, evaluators)
     ]
     if not tables:
         raise ExperimentError(
@@ -125,7 +128,7 @@ def gain_rows(results: pd.DataFrame, expected: pd.DataFrame, classes: pd.DataFra
         )
     rows = pd.concat(tables, ignore_index=True)
     rows = rows.merge(expected, on=["pattern_id", "generator"], how="left")
-    rows = rows.merge(created, on=["pattern_id", "generator", "evaluator"], how="left")
+    rows = rows.merge(created, on=key, how="left")
     rows = rows.merge(classes, on="regime", how="left")
     return rows[
         ["regime", "rates", "selectivity", "pattern_set", "size", "pattern_id", "engine",
@@ -133,18 +136,8 @@ def gain_rows(results: pd.DataFrame, expected: pd.DataFrame, classes: pd.DataFra
     ]  # fmt: skip
 
 
-def _created(results: pd.DataFrame) -> pd.DataFrame:
-    """Measured partial matches per event, at least so many where a run ended at the limit."""
-    ran = results[results["status"].isin([OK, LIMIT])]
-    per_event = ran["partial_matches_created"].astype(float) / ran["events"].astype(float)
-    key = ["pattern_id", "generator", "evaluator"]
-    return (
-        ran.assign(measured=per_event).groupby(key, sort=False)["measured"].median().reset_index()
-    )
-
-
 def _pairs(
-    results: pd.DataFrame, evaluators: Sequence[str], expected: pd.DataFrame
+    results: pd.DataFrame, evaluators: Sequence[str]
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Comparison, metric, and a row a pattern with its gain and the plan compared with."""
     runs = results[["generator", "evaluator"]].drop_duplicates()

@@ -9,13 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.engines.detection.evaluate import evaluate
 from cepbench.errors import ExperimentError
+from cepbench.experiments.sweeps.cells import OK, check_agreement, results_frame
+from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.measure import measure_pattern
+from cepbench.experiments.sweeps.workload import GivenSpec
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.models import COST_MODELS
 from cepbench.planning.costs.problem import TIME_SELECTIVITIES, PlanningProblem
 from cepbench.planning.planners.generate import plan_problem
-from cepbench.planning.planners.registry import PlanGenerator, generators_from
+from cepbench.planning.planners.registry import PlanGenerator, fixed_plan, generators_from
 from cepbench.planning.plans.kinds import indices_of
 from cepbench.planning.plans.model import OrderPlan, Plan, TreePlan
 from cepbench.planning.statistics.measure import measure_statistics
@@ -57,8 +60,7 @@ def time_every_plan(
     """Run every order and every tree of a pattern, in turns, counting matches.
 
     The pattern has no OR and at most :data:`MOST_VARIABLES` variables that a match binds. The
-    choices of the generators are shown, by default of the paper's nine and user-defined ones. Each
-    plan runs once before its timed repetitions.
+    choices of the generators are shown, by default of the paper's nine and user-defined ones.
 
     One row a plan, orders first, the order as written before all others: ``plan_kind``, ``plan``,
     ``adjacent``, ``exact`` and ``comparisons`` (what it costs, see :data:`COSTS`), ``seconds`` (the
@@ -96,25 +98,18 @@ def time_every_plan(
         for column, reading in (("chosen_by", "adjacent"), ("chosen_by_exact", "exact")):
             its = [name for name, shape in choices[reading].items() if shape == _shape(each)]
             row[column] = ", ".join(its)
-        rows.append({**row, "runs": []})
-    for repetition in range(repetitions + 1):
-        for row, each in zip(rows, plans, strict=True):
-            metrics = evaluate(pattern, stream, each, output="count").metrics
-            if repetition:
-                row["runs"].append(metrics.seconds)
-            row["pairs_compared"] = metrics.comparisons
-            row["partial_matches_created"] = metrics.partial_matches_created
-            row["matches"] = metrics.matches
-    table = pd.DataFrame(rows)
-    if table["matches"].nunique() != 1:
-        raise ExperimentError(
-            f"plans of one pattern disagree on its matches: {table['matches'].unique().tolist()}"
-        )
-    runs = table.pop("runs")
-    table["seconds"] = runs.map(min)
-    table["median_seconds"] = runs.map(lambda seconds: float(pd.Series(seconds).median()))
-    table["times_trivial"] = table["seconds"] / table["seconds"].iloc[0]
-    return table
+        rows.append(row)
+    fixed = [fixed_plan(each.text, each) for each in plans]
+    grid = Grid(generators=fixed, repetitions=repetitions)
+    runs = results_frame(measure_pattern(GivenSpec.of(pattern), stream, known, grid))
+    check_agreement(runs)
+    of_plans = runs[runs["status"] == OK].groupby("generator")
+    found = of_plans.agg(seconds=("seconds", "min"), median_seconds=("seconds", "median"))
+    found = found.reindex([each.text for each in plans])
+    found["times_trivial"] = found["seconds"] / found["seconds"].iloc[0]
+    counts = of_plans[["comparisons", "partial_matches_created", "matches"]].first().astype(int)
+    found = found.join(counts.rename(columns={"comparisons": "pairs_compared"}))
+    return pd.DataFrame(rows).join(found, on="plan")
 
 
 def regrets(table: pd.DataFrame) -> pd.DataFrame:

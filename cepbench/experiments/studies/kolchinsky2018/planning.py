@@ -6,7 +6,6 @@ planning, and once cost is known to tell performance, costs can stand for it.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from cepbench.experiments.analysis.summary import PATTERN
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import load_kernels
 from cepbench.experiments.sweeps.rotation import outcome_of
+from cepbench.experiments.sweeps.store import read_kept
 from cepbench.experiments.sweeps.workload import PREDICATES, PatternSpec, draw_workload
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.problem import PlanningProblem
@@ -105,12 +105,11 @@ def read_measured(folder: str | Path, name: str) -> dict[str, Any]:
     Raises ExperimentError if no sweep came so far in that folder.
     """
     try:
-        found: dict[str, Any] = json.loads((Path(folder) / f"{name}.json").read_text("utf-8"))
+        return read_kept(folder, name)
     except FileNotFoundError:
         raise ExperimentError(
             f"{folder} has no measured statistics: it lacks {name}.json; run a sweep there first"
         ) from None
-    return found
 
 
 def rate_regimes(

@@ -22,7 +22,7 @@ from cepbench.experiments.studies.kolchinsky2018.planning import (
     read_measured,
     try_to_plan,
 )
-from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.cells import OK, check_agreement, results_frame
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import load_kernels, measure_pattern
 from cepbench.experiments.sweeps.store import read_results
@@ -34,8 +34,10 @@ from cepbench.planning.planners.registry import (
     PLAN_GENERATORS,
     PlanGenerator,
     find_generator,
+    fixed_plan,
 )
 from cepbench.planning.plans.kinds import indices_of
+from cepbench.planning.plans.model import Plan
 from cepbench.planning.plans.notes import from_log
 from cepbench.planning.statistics.model import Statistics
 from cepbench.seeds import rng_for
@@ -46,10 +48,6 @@ FACTORS = (2.0, 5.0, 10.0, 100.0)
 
 #: Metric of a run -> whether more of it is better.
 _MEASURED = {"events_per_second": True, "partial_matches_created": False, "comparisons": False}
-
-_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "factor", "draw",
-            "plan", "log_cost", "log_regret", "regret", "log_distance", "distance", "status",
-            "reason")  # fmt: skip
 
 
 def cases_of_sweep(
@@ -142,8 +140,8 @@ def planning_regrets(
     generator is unknown.
     """
     entries = _generators(generators)
-    rows = [row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed)]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    rows = (row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed))
+    return pd.DataFrame(rows)
 
 
 def measured_regrets(
@@ -176,13 +174,10 @@ def measured_regrets(
     parts = []
     for case in cases:
         attempts = list(_attempts(case, entries, factors, draws, seed))
-        table = pd.DataFrame([row for row, _ in attempts], columns=list(_COLUMNS))
-        fixed = {
-            (row["plan_kind"], row["plan"]): _fixed(row["plan_kind"], row["plan"], indices)
-            for row, indices in attempts
-            if indices is not None
-        }
-        runs = _measured(case, streams(case), list(fixed.values()), repetitions, seed)
+        table = pd.DataFrame(row for row, _ in attempts)
+        plans = {(its.kind, its.text): its for _, its in attempts if its is not None}
+        fixed = [fixed_plan(f"{kind} {text}", its) for (kind, text), its in plans.items()]
+        runs = _measured(case, streams(case), fixed, repetitions, seed)
         parts.append(table.merge(runs, on=["plan_kind", "plan"], how="left"))
     table = pd.concat(parts, ignore_index=True)
     failed = (table["status"] == OK) & table["run_status"].notna() & (table["run_status"] != OK)
@@ -205,8 +200,8 @@ def _attempts(
     factors: Sequence[float],
     draws: int,
     seed: int,
-) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Rows of one case with the plan in indices, None for a row without a plan."""
+) -> Iterator[tuple[dict[str, Any], Plan | None]]:
+    """Rows of one case with the plan, None for a row without one."""
     if draws < 1:
         raise ExperimentError(f"{draws} draws: numbers must be made wrong at least once")
     pattern = case.spec.pattern
@@ -224,7 +219,7 @@ def _attempts(
     for generator in generators:
         own = math.nan
         for (factor, draw), problem in problems.items():
-            found, indices = _attempt(problem, right, generator, seed)
+            found, plan = _attempt(problem, right, generator, seed)
             if factor == 1 and draw == 0:
                 own = found["log_cost"]
             log_regret = found["log_cost"] - own
@@ -241,25 +236,19 @@ def _attempts(
                 "log_distance": log_distance,
                 "distance": from_log(log_distance),
             }
-            yield row, indices
+            yield row, plan
 
 
 def _attempt(
     problem: PlanningProblem, right: PlanningProblem, generator: PlanGenerator, seed: int
-) -> tuple[dict[str, Any], Any]:
-    """The plan of ``problem`` with its cost under the right one, as columns; and its indices."""
+) -> tuple[dict[str, Any], Plan | None]:
+    """The plan of ``problem`` with its cost under the right one, as columns; and the plan."""
     plan, status, reason = try_to_plan(problem, generator, seed)
     row = {"plan": None, "log_cost": math.nan, "status": status, "reason": reason}
     if plan is None:
         return row, None
-    indices = indices_of(plan, right.names)
-    log_cost = Throughput().log_cost(right, plan.kind, indices)
-    return {**row, "plan": plan.text, "log_cost": log_cost}, indices
-
-
-def _fixed(plans: str, text: str, indices: Any) -> PlanGenerator:
-    """A generator that always returns this plan, so that a sweep can measure it."""
-    return PlanGenerator(f"{plans} {text}", plans, lambda problem, rng: indices)
+    log_cost = Throughput().log_cost(right, plan.kind, indices_of(plan, right.names))
+    return {**row, "plan": plan.text, "log_cost": log_cost}, plan
 
 
 def _measured(
@@ -274,17 +263,11 @@ def _measured(
     if not plans:
         return pd.DataFrame(columns=columns)
     grid = Grid(generators=plans, repetitions=repetitions, seed=seed)
-    runs = pd.DataFrame(measure_pattern(case.spec, stream, case.statistics, grid))
-    for name in (*_MEASURED, "matches"):
-        runs[name] = pd.to_numeric(runs[name]).astype(float) if name in runs else math.nan
-    if runs["matches"].dropna().nunique() > 1:
-        raise ExperimentError(
-            f"plans of pattern {case.spec.pattern_id} found different numbers of matches: "
-            f"{sorted(runs['matches'].dropna().unique())}; every plan must give the same"
-        )
+    runs = results_frame(measure_pattern(case.spec, stream, case.statistics, grid))
+    check_agreement(runs)
     key = ["plan_kind", "plan"]
     failed = runs[runs["status"] != OK].groupby(key)[["status", "reason"]].first()
-    found = runs.groupby(key, sort=False)[[*_MEASURED, "matches"]].median()
+    found = runs.groupby(key, sort=False)[[*_MEASURED, "matches"]].median().astype(float)
     failed = failed.reindex(found.index)
     found = found.where(failed["status"].isna())
     found = found.assign(run_status=failed["status"].fillna(OK), run_reason=failed["reason"])

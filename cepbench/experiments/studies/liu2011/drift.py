@@ -13,13 +13,12 @@ import pandas as pd
 
 from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
-from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.experiments.studies.runs import sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
-from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
+from cepbench.streams.company_trades import HIERARCHY
 from cepbench.streams.event_stream import EventStream
 
 #: Rates in a row, as multiples of those of the other companies.
@@ -46,9 +45,7 @@ PROFILES = {"quick": {"rounds": 3, "repetitions": 5}, "full": {"rounds": 15, "re
 
 def drifting_stream(each: int, seed: int) -> EventStream:
     """The segments in a row, each of so many events."""
-    events = each * len(SEGMENTS)
-    table = CompanyTrades(events, seed, segments=[*SEGMENTS.values()]).table(0, events)
-    return EventStream.from_arrow(table, type="symbol", time="ts").with_hierarchy(HIERARCHY)
+    return company_stream(each * len(SEGMENTS), seed, segments=[*SEGMENTS.values()])
 
 
 def drift_runs(
@@ -100,7 +97,6 @@ def drift_runs(
                         "generator": name,
                         "regime": evaluator,
                         "repetition": run,
-                        "status": OK,
                         "seconds": seconds,
                         "matches": seen[name] - before,
                     }
@@ -111,7 +107,7 @@ def drift_runs(
                 columns = [*its]
                 switches += its.to_dict("records")
     parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
-    keys = ["size", "generator", "regime", "repetition", "status"]
+    keys = ["size", "generator", "regime", "repetition"]
     whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
     both = [parts, whole.assign(setting=WHOLE)]
     return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.runs import figure_runs, sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.kernels.arborescence import least_arborescence
 from cepbench.seeds import rng_for
 
@@ -63,9 +62,7 @@ def graph_runs(profile: str, *, seed: int = 0, **changes: Any) -> pd.DataFrame:
                         "setting": f"{vertices:,}",
                         "size": vertices,
                         "generator": kind,
-                        "regime": "",
                         "repetition": run,
-                        "status": OK,
                         "edges": edges,
                         "bound": bound,
                         "steps": steps,

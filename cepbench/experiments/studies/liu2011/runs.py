@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from cepbench.experiments.studies.measured import StudySweep
-from cepbench.experiments.studies.runs import figure_runs, number
+from cepbench.experiments.studies.runs import by_seed, figure_runs, number
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.queries import query_rows, results_over_time
 from cepbench.planning.costs.reuse import ReuseProblem, Sources
@@ -69,11 +69,11 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
     """
     results = results[results["status"] == OK].reset_index(drop=True)
     model = _by_model(results, streams)
-    stream = results["stream"].str.extract(r"^(?P<name>.*?)(?:-seed(?P<seed>\d+))?$")
+    results = by_seed(results)
     if model["window_seconds"].nunique() > 1:
         setting = (1000 * model["window_seconds"]).map("{:g}".format)
-    elif set(stream["name"]) <= RATES.keys():
-        setting = stream["name"].map(RATES)
+    elif set(results["stream"]) <= RATES.keys():
+        setting = results["stream"].map(RATES)
     else:
         setting = model["trades"].map("{:,.0f}".format)
     seconds = results["seconds"].astype(float)
@@ -82,7 +82,6 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
     runs = results.assign(
         setting=setting,
         regime=results["evaluator"],
-        repetition=stream["seed"].fillna("0") + "." + results["repetition"].astype(str),
         results_per_ms=results["matches"].astype(float) / (1000 * seconds),
         load=seconds / model["stream_seconds"],
         e_cube=model["e_cube"],

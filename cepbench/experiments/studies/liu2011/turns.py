@@ -17,7 +17,6 @@ import pandas as pd
 
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.runs import figure_runs, sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -48,9 +47,9 @@ def study_workload(sweep: str, hierarchy: ConceptHierarchy | None, window: str =
     return Workload.parse(text, hierarchy=hierarchy)
 
 
-def company_stream(events: int, seed: int) -> EventStream:
-    """Trades of all companies at equal rates, under their hierarchy."""
-    table = CompanyTrades(events, seed).table(0, events)
+def company_stream(events: int, seed: int, **parameters: Any) -> EventStream:
+    """Trades of all companies under their hierarchy, at equal rates unless other parameters are given."""
+    table = CompanyTrades(events, seed, **parameters).table(0, events)
     stream = EventStream.from_arrow(table, type="symbol", time="ts")
     return stream.with_hierarchy(HIERARCHY)
 
@@ -103,7 +102,6 @@ def planner_runs(
                     "generator": name,
                     "regime": evaluator,
                     "repetition": run,
-                    "status": OK,
                     "seconds": ended - planned,
                     "plan_seconds": planned - began if plan else math.nan,
                     "plan_cost": plan.cost if plan else math.nan,

@@ -44,11 +44,7 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
 def table_of_work(runs: pd.DataFrame) -> Styler:
     """What plans as given do, medians over runs: a row a setting and count, a column a plan."""
     as_given = runs[runs["work"].notna() & (runs["output"] == "count")]
-    table = pd.concat(
-        {name.replace("_", " "): medians(as_given, name) for name in (*WORK, "work")},
-        names=["median"],
-    )
-    return table.swaplevel().style.format("{:,.0f}", na_rep="–")
+    return table_of_medians(as_given, *WORK, "work")
 
 
 def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:

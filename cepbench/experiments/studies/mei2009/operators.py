@@ -17,7 +17,6 @@ import pandas as pd
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.experiments.studies.mei2009.runs import AS_GIVEN
 from cepbench.experiments.studies.runs import figure_runs
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.patterns.parse import parse
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.zstream import K, ZStream
@@ -128,7 +127,7 @@ def operator_runs(*, seed: int = 0) -> pd.DataFrame:
         {**case.row(seed + run), "repetition": run} for run in range(_SEEDS) for case in _cases()
     ]
     rows += [_planning(classes, seed, run) for run in range(_SEEDS) for classes in CLASSES]
-    table = pd.DataFrame(rows).assign(status=OK)
+    table = pd.DataFrame(rows)
     times = table[table["setting"] == "conditions"].pivot(
         index="repetition", columns="series", values="seconds"
     )

@@ -7,14 +7,12 @@ intervals are over runs; of streams of several seeds, over these.
 
 from __future__ import annotations
 
-import json
 import re
 
-import numpy as np
 import pandas as pd
 
 from cepbench.experiments.analysis.settings import engines_of
-from cepbench.experiments.studies.runs import in_settings
+from cepbench.experiments.studies.runs import details_of, in_settings
 from cepbench.experiments.sweeps.cells import NO_PLAN
 from cepbench.planning.costs.zstream import K
 
@@ -90,13 +88,11 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([runs[~is_nfa], *beside], ignore_index=True)
 
 
-def _work_of(results: pd.DataFrame) -> dict[str, np.ndarray]:
+def _work_of(results: pd.DataFrame) -> pd.DataFrame:
     """The columns of work of a sweep's results, NaN in runs that did not count it."""
-    texts = results.get("details", pd.Series(index=results.index, dtype=object))
-    details = [json.loads(text) if isinstance(text, str) else {} for text in texts]
-    columns = {name: np.array([its.get(name, np.nan) for its in details], float) for name in WORK}
-    tried, tested, made = columns.values()
-    return {**columns, "work": tried + K * tested + made}
+    counts = details_of(results).reindex(columns=list(WORK)).astype(float)
+    tried, tested, made = (counts[name] for name in WORK)
+    return counts.assign(work=tried + K * tested + made)
 
 
 def inverse_costs(summary: pd.DataFrame) -> pd.DataFrame:

@@ -68,7 +68,7 @@ def expiry_runs(
     A row a run, as :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``size``
     (length), ``active``, ``plan_log_cost`` (its logarithm), ``series`` (the method), ``regime``
     (the length in words), ``repetition``, ``seconds``, ``seconds_per_slide``, ``updates`` (of an
-    event), ``peak_objects``, ``digits`` (of the largest count), ``status``.
+    event), ``peak_objects``, ``digits`` (of the largest count).
 
     Raises EvaluationError if the values of two methods differ.
     """
@@ -124,7 +124,6 @@ def _cell(
                 "updates": (after.updates - before.updates) / EVENTS,
                 "peak_objects": after.peak_objects,
                 "digits": len(str(max(counts[-1], default=0))),
-                "status": "ok",
             }
         if any(its != counts[0] for its in counts):
             raise EvaluationError(

@@ -14,7 +14,6 @@ from cepbench.engines.aggregation.aggregate import aggregate
 from cepbench.experiments.studies.qi2014.printed import MEMORY
 from cepbench.experiments.studies.qi2014.runs import ALL_RATES, crossing
 from cepbench.experiments.studies.runs import figure_runs, number, sized
-from cepbench.experiments.sweeps.cells import OK
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.ticker_trades import TICKERS, WINDOW, TickerTrades
 
@@ -49,7 +48,7 @@ def kept_matches(
     A row a length, rate, window and stream, as
     :func:`cepbench.experiments.studies.runs.figure_runs` takes it: ``size``, ``window_size``,
     ``active``, ``regime`` (the rate), ``series`` (``two-step, 1000 ms``), ``repetition`` (the
-    seed), ``kept_matches``, ``kept_bytes`` (:data:`REFERENCE` for each item), ``status``.
+    seed), ``kept_matches``, ``kept_bytes`` (:data:`REFERENCE` for each item).
     """
     seeds = range(seed, seed + sized(PROFILES, profile)["seeds"])
     rows = [
@@ -82,24 +81,24 @@ def _on_stream(
                 "repetition": str(seed),
                 "kept_matches": most,
                 "kept_bytes": REFERENCE * length * most,
-                "status": OK,
             }
 
 
-def out_of_memory(kept: pd.DataFrame, window: int = WINDOWS[0]) -> pd.DataFrame:
+def out_of_memory(kept: pd.DataFrame) -> pd.DataFrame:
     """With how many active events the matches of each stream fill the paper's memory, by length.
 
-    Of :func:`kept_matches` in one window; in the regime of all rates, with the setting ``memory at
+    Of :func:`kept_matches` in the shortest window; in the regime of all rates, with the setting ``memory at
     length 6``, and ``active``.
     """
     rows = []
-    for (length, seed), part in kept[kept["window_size"] == window].groupby(["size", "repetition"]):
+    shortest = kept[kept["window_size"] == WINDOWS[0]]
+    for (length, seed), part in shortest.groupby(["size", "repetition"]):
         its = part[part["kept_bytes"] > 0].sort_values("active")
         active = its["active"].to_numpy(float)
         found = crossing(active, np.log(its["kept_bytes"].to_numpy(float)), MEMORY)
         row = {"size": length, "repetition": seed, "active": float(found)}
         rows.append(row | {"setting": f"memory at length {length}", "series": "two-step"})
-    return figure_runs(pd.DataFrame(rows).assign(regime=ALL_RATES, status=OK), "setting", "series")
+    return figure_runs(pd.DataFrame(rows).assign(regime=ALL_RATES), "setting", "series")
 
 
 def memory_says(full: pd.DataFrame) -> str:

@@ -11,6 +11,3 @@ BEHIND = 100
 
 #: Bytes of the machine's memory (section 6.1), which two-step overflows from length 6 on.
 MEMORY = 4 * 2**30
-
-#: Milliseconds per slide of A-Seq at length 10 in 2000 ms, and of two-step at length 2 in 100 ms.
-MOST_OF_A_SEQ, LEAST_OF_TWO_STEP = 0.0219, 0.02

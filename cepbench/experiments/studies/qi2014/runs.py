@@ -18,7 +18,7 @@ import pandas as pd
 
 from cepbench.experiments.analysis.averages import bootstrap
 from cepbench.experiments.studies.qi2014.printed import GAIN_AT_LENGTH_5
-from cepbench.experiments.studies.runs import factors, figure_runs, number
+from cepbench.experiments.studies.runs import by_seed, factors, figure_runs, number
 from cepbench.experiments.sweeps.cells import LIMIT, NO_SHARING, OK
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -30,6 +30,9 @@ _ENOUGH_WINDOWS = 10
 
 #: The regime of rows that are about all rates together.
 ALL_RATES = "all rates"
+
+#: Items of the queries that share work.
+_LENGTH = 8
 
 #: Nanoseconds of a millisecond.
 _MILLISECOND = 1_000_000
@@ -62,13 +65,11 @@ def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
         text: math.ceil(its[0].window.length / _MILLISECOND) for text, its in queries.items()
     }
     sizes = {text: max(len(each.positive) for each in its) for text, its in queries.items()}
-    stream = runs["stream"].str.extract(r"^r(?P<rate>\d+)(?:-seed(?P<seed>\d+))?$")
-    rate, seed = stream["rate"].astype(int), stream["seed"].fillna("0")
+    rate = runs["stream"].str.extract(r"^r(\d+)")[0].astype(int)
     window = runs["pattern"].map(windows)
     series = runs["sharing"].where(runs["sharing"] != NO_SHARING, runs["method"])
     found = runs.assign(
         regime=rate.astype(str) + " per second",
-        repetition=seed + "." + runs["repetition"].astype(str),
         series=series.where(series != "", runs["evaluator"]),
         size=runs["pattern"].map(sizes),
         window_size=window,
@@ -77,10 +78,10 @@ def runs_of(*results: pd.DataFrame) -> pd.DataFrame:
         seconds_per_slide=runs["seconds"] / slides,
         updates_per_slide=runs["updates"].astype(float) / slides,
     )
-    found = _projected(found.assign(rate=rate, seed=seed, projected=False))
+    found = by_seed(_projected(found.assign(rate=rate, projected=False)))
     found["microseconds_per_slide"] = 1e6 * found["seconds_per_slide"]
     order = found.sort_values(["rate", "size", "window_size"], kind="stable")
-    return order.drop(columns=["rate", "seed"]).reset_index(drop=True)
+    return order.drop(columns="rate").reset_index(drop=True)
 
 
 def _projected(runs: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +93,7 @@ def _projected(runs: pd.DataFrame) -> pd.DataFrame:
     """
     stopped = runs["status"] == LIMIT
     windows = runs["events"].astype(float) / (runs["size"] * runs["active"])
-    key = ["size", "window_size", "rate", "seed"]
+    key = ["size", "window_size", "stream"]
     counts = runs[runs["method"] == ""]
     each = pd.Series(math.nan, runs.index)
     if "matches" in counts:
@@ -264,23 +265,23 @@ def saved(runs: pd.DataFrame, sharing: str) -> pd.DataFrame:
     return own.assign(**less, generator=f"saved by {sharing}").reset_index()
 
 
-def prefix_factor(queries: int, common: int, length: int = 8) -> float:
-    """By what factor a prefix tree saves updates of queries of a length that begin with common items.
+def prefix_factor(queries: int, common: int) -> float:
+    """By what factor a prefix tree saves updates of queries of :data:`_LENGTH` items that begin with common items.
 
     Every item but the first updates a counter for each active first event: those of the prefix once
     instead of for each query. It does not depend on the number of active events.
     """
-    return queries * (length - 1) / (common - 1 + queries * (length - common))
+    return queries * (_LENGTH - 1) / (common - 1 + queries * (_LENGTH - common))
 
 
-def connect_factor(queries: int, common: int, active: float, length: int = 8) -> float:
+def connect_factor(queries: int, common: int, active: float) -> float:
     """By what factor Chop-Connect, as the paper has it, saves updates and products over A-Seq on each query.
 
     The items of the tail but its first are updated once; for each first one a count for each active
     first event of each query is kept; and at a last one each of these is multiplied.
     """
-    heads, tail = queries * (length - common - 1), common - 1
-    return queries * (length - 1) / (heads + tail + queries + queries * active)
+    heads, tail = queries * (_LENGTH - common - 1), common - 1
+    return queries * (_LENGTH - 1) / (heads + tail + queries + queries * active)
 
 
 def prefix_arithmetic() -> str:

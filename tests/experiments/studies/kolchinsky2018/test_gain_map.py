@@ -101,6 +101,7 @@ def test_runs_at_the_limit_are_bounds(rows: pd.DataFrame) -> None:
     found = of(rows, OF_RULE, "events_per_second", "thick")
     assert found["bound"].tolist() == [False] * 5 + [True]
     assert found["gain"].tolist() == pytest.approx([8.0] * 6)
+    assert found["measured"].notna().all()
     # Its memory tells nothing.
     assert of(rows, OF_RULE, "peak_bytes", "thick")["gain"].isna().sum() == 1
 

@@ -163,7 +163,7 @@ def test_readers_are_told_what_is_restricted() -> None:
 
 
 def test_wrong_names_are_errors() -> None:
-    with pytest.raises(ExperimentError, match="unknown profile 'fast'; there are quick and full"):
+    with pytest.raises(ExperimentError, match="profile is one of quick, full, not 'fast'"):
         parameters_of("figure_7", "fast")
     with pytest.raises(ExperimentError, match="unknown key 'pattern'"):
         measured_sweep("kolchinsky2018/types", "quick", "data", pattern=3)
