@@ -27,30 +27,20 @@ from cepbench.presentation.reporting.verdicts import (
     varied_in,
 )
 
-#: State → class of its look in the style sheet, and a sign, since colour alone says nothing.
+#: State → class of its look in the style sheet, a sign, since colour alone says nothing, and its colour
+#: where there is no style sheet.
 LOOKS = {
-    HOLDS: ("holds", "✓"),
-    EXCEEDS: ("exceeds", "»"),
-    IN_WORK: ("in-work", "◑"),
-    PARTLY: ("partly", "½"),
-    UNDECIDED: ("undecided", "~"),
-    FAILS: ("fails", "✗"),
-    OPEN: ("open", "?"),
+    HOLDS: ("holds", "✓", "#117733"),
+    EXCEEDS: ("exceeds", "»", "#00578a"),
+    IN_WORK: ("in-work", "◑", "#0b6a6a"),
+    PARTLY: ("partly", "½", "#7a5200"),
+    UNDECIDED: ("undecided", "~", "#5a5080"),
+    FAILS: ("fails", "✗", "#882255"),
+    OPEN: ("open", "?", "#616161"),
 }
 
 #: Heads of the columns of tests on what is counted, and on what a clock says.
 WORK, TIME = "in work", "in time"
-
-#: The variables are those of the site, which has others in the dark.
-_COLOURS = {
-    HOLDS: "--holds, #117733",
-    EXCEEDS: "--exceeds, #00578a",
-    IN_WORK: "--in-work, #0b6a6a",
-    PARTLY: "--partly, #7a5200",
-    UNDECIDED: "--undecided, #5a5080",
-    FAILS: "--fails, #882255",
-    OPEN: "--open, #616161",
-}
 
 
 def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
@@ -92,7 +82,7 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
             return str(Markup('<span id="{}">{}</span>').format(anchor, text))
 
         styler = styler.format(anchored, subset=["claim"])
-    return styler.map(_verdict_look, subset=["verdict"])
+    return styler.map(lambda verdict: f"{_colour(verdict)}; font-weight: bold", subset=["verdict"])
 
 
 def _conditions(table: pd.DataFrame) -> list[str]:
@@ -130,13 +120,13 @@ def measured_text(row: Any) -> str:
 
 def _coloured(cell: object) -> str:
     """Lines of a cell, the sign of each in the colour of its verdict."""
-    verdicts = {sign: verdict for verdict, (_, sign) in LOOKS.items()}
+    verdicts = {sign: verdict for verdict, (_, sign, _) in LOOKS.items()}
     lines = []
     for line in str(cell).splitlines():
         sign, _, text = line.partition(" ")
         lines.append(
-            Markup('<span role="img" aria-label="{}" style="color: var({})">{}</span> {}').format(
-                verdicts[sign], Markup(_COLOURS[verdicts[sign]]), sign, text
+            Markup('<span role="img" aria-label="{}" style="{}">{}</span> {}').format(
+                verdicts[sign], _colour(verdicts[sign]), sign, text
             )
         )
     return str(Markup("<br>").join(lines)) or "–"
@@ -208,5 +198,7 @@ def _left_aligned(shown: pd.DataFrame) -> Styler:
     return styler.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
 
 
-def _verdict_look(verdict: Any) -> str:
-    return f"color: var({_COLOURS[verdict]}); font-weight: bold"
+def _colour(verdict: str) -> str:
+    """The colour of a verdict: of the site, which has another in the dark, or else that of its look."""
+    name, _, colour = LOOKS[verdict]
+    return f"color: var(--{name}, {colour})"

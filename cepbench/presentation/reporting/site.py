@@ -78,7 +78,6 @@ def build_report(
     seed: int = 0,
     notebooks: str | Path = "notebooks",
     only: Sequence[str | Request] = (),
-    studies: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
     plugins: Sequence[str | Path] = (),
     data: str | Path | None = None,
@@ -87,7 +86,7 @@ def build_report(
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
 
-    Raises ReportError if the profile, a study or a parameter is unknown, a notebook is missing or
+    Raises ReportError if the profile or a parameter is unknown, a notebook is missing or
     has the name of another page, a cell fails, or warns where that is an error, or another process
     writes the report; ExperimentError if a sweep that a notebook reads cannot be measured;
     PlanGeneratorError if a file of plug-ins is missing, fails or registers nothing.
@@ -100,8 +99,6 @@ def build_report(
         ``quick`` takes minutes and ``full`` hours; with the seed a parameter of the notebooks.
     only : sequence of str or Request
         Names of notebooks in the folder ``notebooks``, or paths of any; all of the report by default.
-    studies : sequence of str
-        Citation keys: the notebooks of these studies, beside those in ``only``.
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
@@ -115,9 +112,9 @@ def build_report(
     """
     target = Path(folder)
     wanted = [each for each in only if isinstance(each, Request)]
-    if len(wanted) < len(only) or studies or not only:
+    if len(wanted) < len(only) or not only:
         named = [each for each in only if isinstance(each, str)]
-        wanted += requests_for(named, notebooks, studies=studies)
+        wanted += requests_for(named, notebooks)
     for request in wanted:
         study = study_of(request.stem)
         profiles = study.profiles if study else PROFILES
