@@ -221,7 +221,6 @@ def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
 
 
 def _columns(options: argparse.Namespace) -> dict[str, Any]:
-    """The columns of type and time."""
     its_type, comma, time = (options.columns or "symbol,ts").partition(",")
     if not comma:
         raise CepbenchError(f"%%cep: --columns {its_type} is one column; give two, symbol,ts")
@@ -236,7 +235,6 @@ def _refuse(options: argparse.Namespace, names: Sequence[str], of: str) -> None:
 
 
 def _hierarchy(name: str | None, names: Mapping[str, Any]) -> ConceptHierarchy | None:
-    """The concept hierarchy in a variable."""
     if name is None:
         return None
     found = names.get(name)
@@ -309,11 +307,7 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(
-    name: str | None,
-    pattern: Pattern | None,
-    names: dict[str, Any],
-    *,
-    positions: bool = False,
+    name: str | None, pattern: Pattern | None, names: dict[str, Any], *, positions: bool = False
 ) -> EventStream:
     """The stream of a variable or of a data set; without a name that of the previous cell.
 

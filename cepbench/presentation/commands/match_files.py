@@ -80,7 +80,6 @@ def with_lists_as_text(table: pa.Table, positions: Container[str]) -> pa.Table:
 
 
 def _joined(column: Any, *, is_positions: bool) -> Any:
-    """Lists as texts."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -103,7 +102,6 @@ def _joined(column: Any, *, is_positions: bool) -> Any:
 
 
 def _json(values: Any) -> Any:
-    """Each value as JSON."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -83,7 +83,6 @@ def _made(its: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declaration(parameter: Parameter, command: Callable[..., None]) -> Mapping[str, Any]:
-    """The table of a parameter of a command."""
     of_module = _tables().get(command.__module__.rpartition(".")[2], {})
     of_function = of_module.get(command.__name__, {})
     names, annotation = [parameter.name], parameter.annotation

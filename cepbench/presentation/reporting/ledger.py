@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -156,7 +156,7 @@ def for_readers(table: pd.DataFrame) -> Styler:
     for name in table.columns:
         ends = ["low", "high"] if name == "value" else [f"{name}_low", f"{name}_high"]
         if set(ends) <= set(table.columns):
-            shown[name] = _with_intervals(table, (name, *ends))
+            shown[name] = _with_intervals(table, [name, *ends])
             words = _WORDS_OF.get(name, name.replace("_", " "))
             shown = shown.drop(columns=ends).rename(columns={name: f"{words} (95 %)"})
     shown.columns = [_WORDS_OF.get(name, name.replace("_", " ")) for name in shown.columns]
@@ -182,14 +182,12 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _with_intervals(
-    table: pd.DataFrame, columns: Sequence[str] = ("value", "low", "high")
-) -> list[str]:
+def _with_intervals(table: pd.DataFrame, columns: list[str]) -> list[str]:
     return [
         "–"
         if pd.isna(value)
         else f"{shown_value(value)} ({shown_value(low)} to {shown_value(high)})"
-        for value, low, high in table[list(columns)].itertuples(index=False)
+        for value, low, high in table[columns].itertuples(index=False)
     ]
 
 

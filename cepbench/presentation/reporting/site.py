@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,15 @@ from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
-from cepbench.presentation.reporting.index import Report, StudyReport, index_html
+from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
 from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
-from cepbench.presentation.reporting.notebooks import (
-    literals,
-    parameters_of,
-    read_notebook,
-    run_notebook,
-)
+from cepbench.presentation.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, code_of, page_of
 from cepbench.presentation.reporting.parameters import (
     PROFILES,
     checked_parameters,
+    literals,
     unknown_parameter,
 )
 from cepbench.presentation.reporting.provenance import benchmarks_in
@@ -49,7 +44,6 @@ from cepbench.presentation.reporting.requests import (
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
 from cepbench.presentation.reporting.story import (
-    JudgedClaim,
     facts,
     headlines,
     judged_claims,
@@ -80,7 +74,6 @@ def build_report(
     only: Sequence[str | Request] = (),
     parameters: Mapping[str, Any] | None = None,
     plugins: Sequence[str | Path] = (),
-    data: str | Path | None = None,
     strict: bool = False,
     on_progress: Callable[[str, str], object] = print,
 ) -> Path:
@@ -94,7 +87,7 @@ def build_report(
     Parameters
     ----------
     folder : path
-        Gets the site, and a folder of results a notebook.
+        Gets the site, a folder of results a notebook, and in ``data`` generated streams for the next report.
     profile : str
         ``quick`` takes minutes and ``full`` hours; with the seed a parameter of the notebooks.
     only : sequence of str or Request
@@ -103,8 +96,6 @@ def build_report(
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
         Python files with plan generators or evaluators, which the notebooks load.
-    data : path, optional
-        Where the generated stream is kept for the next report; ``<folder>/data`` by default.
     strict : bool
         A warning that a cell prints is an error.
     on_progress : callable
@@ -129,7 +120,7 @@ def build_report(
         if not any(name in names for names in known.values()):
             raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
     load_plugins(plugins)  # so that errors in them are raised before anything runs
-    streams = Path(data) if data else target / "data"
+    streams = target / "data"
     by_stem = {request.stem: request for request in wanted}
     metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
     settings = {}
@@ -241,7 +232,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
         bodies[stem] = body_of(notebook, folder=stem, code=code_of(group))
-        its = judged[group].fields_of(stem) if group in judged else {}
+        its = _fields_of(stem, judged[group]) if group in judged else {}
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
@@ -322,33 +313,20 @@ def _page(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What the ledger of a study says; empty if it was not run."""
-
-    #: Name of a page → the claims that are judged from its results.
-    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
-    headlines: Sequence[JudgedClaim] = ()
-    #: What holds where: a regime, or empty, and sentences.
-    lines: Sequence[tuple[str, str]] = ()
-    verdicts: Mapping[str, int] = field(default_factory=dict)
-    #: The page of the ledger, if there is one.
-    link: str = ""
-
-    def fields_of(self, stem: str) -> dict[str, Any]:
-        """Fields of a page: its claims and what was found, or of the ledger what holds where."""
-        name = stem.rpartition("/")[2]
-        if name == LEDGER:
-            return {"lines": self.lines}
-        claims = self.claims.get(name, ())
-        return {"claims": claims, "found": sentence_of(claims)}
+def _fields_of(stem: str, judged: Judged) -> dict[str, Any]:
+    """Fields of a study's page: its claims and what was found, or of the ledger what holds where."""
+    name = stem.rpartition("/")[2]
+    if name == LEDGER:
+        return {"lines": judged.lines}
+    claims = judged.claims.get(name, ())
+    return {"claims": claims, "found": sentence_of(claims)}
 
 
-def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
+def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
     path = target / study.key / LEDGER / f"{LEDGER}.parquet"
     beside = path.with_name("numbers.parquet")
     if not path.exists() or not beside.exists():
-        return _Judged()
+        return Judged()
     stem = f"{study.key}/{LEDGER}"
     page = f"{stem}.html" if stem in stems else ""
 
@@ -357,7 +335,7 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
         return f"{page}#{anchor_of(claim.id)}" if page else ""
 
     ledger = pd.read_parquet(path)
-    return _Judged(
+    return Judged(
         claims=judged_claims(ledger, link),
         headlines=headlines(ledger, link),
         lines=regime_lines(study, ledger, pd.read_parquet(beside)),
@@ -366,19 +344,10 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
     )
 
 
-def _study_report(
-    target: Path, study: Study, pages: Sequence[Page], judged: _Judged
-) -> StudyReport:
+def _study_report(target: Path, study: Study, pages: Sequence[Page], judged: Judged) -> StudyReport:
     own = [page for page in pages if page.group == study.key]
-    return StudyReport(
-        study,
-        own,
-        picture=write_thumbnail(target, ((its.stem, name) for its in own for name in its.figures)),
-        headlines=judged.headlines if own else (),
-        verdicts=judged.verdicts,
-        claims=[*chain(*judged.claims.values())] if own else (),
-        ledger_link=judged.link,
-    )
+    figures = ((its.stem, name) for its in own for name in its.figures)
+    return StudyReport(study, own, write_thumbnail(target, figures), judged if own else Judged())
 
 
 def _write_pictures(target: Path, stem: str, body: Body) -> None:

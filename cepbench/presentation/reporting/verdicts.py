@@ -162,10 +162,7 @@ def _fields(measured: Measured) -> dict[str, object]:
 
 
 def _judged(
-    claim: Claim,
-    study: Study,
-    settings: Sequence[tuple[Setting, pd.DataFrame | None]],
-    seed: int,
+    claim: Claim, study: Study, settings: Sequence[tuple[Setting, pd.DataFrame | None]], seed: int
 ) -> list[dict[str, Any]]:
     """Rows of a claim; a setting that has none of its data is left out beside those that have."""
     rows: list[dict[str, Any]] = []
