@@ -19,6 +19,7 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
+from cepbench.presentation.reporting import story
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
@@ -43,13 +44,6 @@ from cepbench.presentation.reporting.requests import (
 )
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
-from cepbench.presentation.reporting.story import (
-    facts,
-    headlines,
-    judged_claims,
-    regime_lines,
-    sentence_of,
-)
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
 from cepbench.presentation.reporting.verdicts import counts_of
 
@@ -262,7 +256,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     index = target / "index.html"
     report = Report(
         pages,
-        facts=facts(target, [page.stem for page in pages]),
+        facts=story.facts(target, [page.stem for page in pages]),
         studies=studies,
         benchmarks=benchmarks,
         documentation=documentation,
@@ -319,7 +313,7 @@ def _fields_of(stem: str, judged: Judged) -> dict[str, Any]:
     if name == LEDGER:
         return {"lines": judged.lines}
     claims = judged.claims.get(name, ())
-    return {"claims": claims, "found": sentence_of(claims)}
+    return {"claims": claims, "found": story.sentence_of(claims)}
 
 
 def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
@@ -336,9 +330,9 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
 
     ledger = pd.read_parquet(path)
     return Judged(
-        claims=judged_claims(ledger, link),
-        headlines=headlines(ledger, link),
-        lines=regime_lines(study, ledger, pd.read_parquet(beside)),
+        claims=story.judged_claims(ledger, link),
+        headlines=story.headlines(ledger, link),
+        lines=story.regime_lines(study, ledger, pd.read_parquet(beside)),
         verdicts=counts_of(ledger),
         link=page,
     )
