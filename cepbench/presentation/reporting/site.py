@@ -19,7 +19,7 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
-from cepbench.presentation.reporting import story
+from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
@@ -34,14 +34,6 @@ from cepbench.presentation.reporting.parameters import (
     unknown_parameter,
 )
 from cepbench.presentation.reporting.provenance import benchmarks_in
-from cepbench.presentation.reporting.requests import (
-    LEDGER,
-    Request,
-    rank_of,
-    requests_for,
-    settings_of,
-    study_of,
-)
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
@@ -65,7 +57,7 @@ def build_report(
     profile: str = "quick",
     seed: int = 0,
     notebooks: str | Path = "notebooks",
-    only: Sequence[str | Request] = (),
+    only: Sequence[str | requests.Request] = (),
     parameters: Mapping[str, Any] | None = None,
     plugins: Sequence[str | Path] = (),
     strict: bool = False,
@@ -96,12 +88,12 @@ def build_report(
         Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
     """
     target = Path(folder)
-    wanted = [each for each in only if isinstance(each, Request)]
+    wanted = [each for each in only if isinstance(each, requests.Request)]
     if len(wanted) < len(only) or not only:
         named = [each for each in only if isinstance(each, str)]
-        wanted += requests_for(named, notebooks)
+        wanted += requests.requests_for(named, notebooks)
     for request in wanted:
-        study = study_of(request.stem)
+        study = requests.study_of(request.stem)
         profiles = study.profiles if study else PROFILES
         if profile not in profiles:
             raise ReportError(
@@ -120,7 +112,7 @@ def build_report(
     settings = {}
     for stem, request in by_stem.items():
         given = {
-            **settings_of(
+            **requests.settings_of(
                 request,
                 known[stem],
                 report=target,
@@ -274,7 +266,7 @@ def _executed(target: Path, on_progress: Callable[[str, str], object]) -> dict[s
         if path.stem == path.parent.name
     ]
     found = {}
-    for stem in sorted(stems, key=rank_of):
+    for stem in sorted(stems, key=requests.rank_of):
         notebook = read_notebook(target / stem / f"{Path(stem).name}.ipynb")
         if notebook.metadata.get("papermill", {}).get("exception"):
             on_progress(stem, "left out, since a cell of it failed; run it again")
@@ -310,18 +302,18 @@ def _page(
 def _fields_of(stem: str, judged: Judged) -> dict[str, Any]:
     """Fields of a study's page: its claims and what was found, or of the ledger what holds where."""
     name = stem.rpartition("/")[2]
-    if name == LEDGER:
+    if name == requests.LEDGER:
         return {"lines": judged.lines}
     claims = judged.claims.get(name, ())
     return {"claims": claims, "found": story.sentence_of(claims)}
 
 
 def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
-    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
+    path = target / study.key / requests.LEDGER / f"{requests.LEDGER}.parquet"
     beside = path.with_name("numbers.parquet")
     if not path.exists() or not beside.exists():
         return Judged()
-    stem = f"{study.key}/{LEDGER}"
+    stem = f"{study.key}/{requests.LEDGER}"
     page = f"{stem}.html" if stem in stems else ""
 
     def link(claim: Claim) -> str:
