@@ -84,7 +84,8 @@ class _Forking(LocalProvisioner):
         if cmd[:3] != [sys.executable, *_LAUNCHER]:
             return await super().launch_kernel(cmd, **settings)
         environment = {**os.environ, **settings.get("env", {})}
-        self.cwd = settings.get("cwd") or os.getcwd()
+        # The server may have begun in another folder.
+        self.cwd = os.path.abspath(settings.get("cwd") or os.curdir)
         fork = await asyncio.to_thread(_Fork, cmd[3:], self.cwd, environment)
         self.process, self.pid, self.pgid = fork, fork.pid, fork.pid
         return self.connection_info
