@@ -59,11 +59,6 @@ class StudyReport:
         ran = {page.stem.rpartition("/")[2] for page in self.pages}
         return [name for name in self.study.notebooks if name not in ran]
 
-    @property
-    def profiles(self) -> list[str]:
-        """Profiles of its pages."""
-        return values_of(self.pages, "profile")
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -86,16 +81,6 @@ class Report:
         return next(found, ())
 
     @property
-    def profiles(self) -> list[str]:
-        """Profiles of the pages: one, unless a part was run again with another."""
-        return values_of(self.pages, "profile")
-
-    @property
-    def seeds(self) -> list[str]:
-        """Seeds of the pages, as the profiles."""
-        return values_of(self.pages, "seed")
-
-    @property
     def machine(self) -> Mapping[str, str]:
         """Processor and cores, if all pages have the same."""
         return _shared([page.machine for page in self.pages])
@@ -110,13 +95,13 @@ def _shared(found: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     return found[0] if found and all(one == found[0] for one in found) else {}
 
 
-def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
-    """The values of a parameter in pages, each once."""
+def _values_of(pages: Sequence[Page], parameter: str) -> str:
+    """The values of a parameter in pages: one, unless a part was run again with another."""
     values = [str(page.parameters[parameter]) for page in pages if parameter in page.parameters]
-    return list(dict.fromkeys(values))
+    return ", ".join(dict.fromkeys(values)) or "unknown"
 
 
 def index_html(report: Report, navigation: Navigation) -> str:
     """The first page, which loads files beside it and nothing else; every text in it is escaped."""
     given = {"report": report, "looks": LOOKS, "navigation": navigation}
-    return render("index.html.j2", here=FRONT.link, **given)
+    return render("index.html.j2", here=FRONT.link, values_of=_values_of, **given)
