@@ -22,8 +22,9 @@ def arranged(
     """Sort prepared cells by where they stand on a page that shows results; no cell stands twice.
 
     First are a chart and its twin for print, if there is one; then the sections, without those on the
-    method; last what is below the title, and the sections and cells on the method. ``charts`` and ``twins`` are the places of the cells that show a chart, and of those that show nothing
-    but charts drawn for print.
+    method; last what is below the title, and the sections and cells on the method. ``charts`` and
+    ``twins`` are the places of the cells that show a chart, and of those that show nothing but charts
+    drawn for print.
     """
     tagged = [place for place in charts if LEAD in tags_of(cells[place])]
     lead = [*(tagged or charts)[:1]]
