@@ -12,9 +12,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
-from cepbench.presentation.reporting.notebooks import literals, parameters_of, run_notebook
+from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
 from cepbench.presentation.reporting.opening import open_notebook
-from cepbench.presentation.reporting.parameters import checked_parameters
+from cepbench.presentation.reporting.parameters import checked_parameters, literals
 from cepbench.presentation.reporting.site import build_report
 from tests.notebooks.tiny import NOTEBOOKS, PATHS
 

@@ -287,7 +287,6 @@ class Explorer(App):
         return self.dataset.name
 
     def _choose(self) -> None:
-        """Open the data set that was chosen."""
         name = self.chooser.value
         if name == OWN:
             assert self._own is not None  # otherwise it is not in the list

@@ -103,12 +103,12 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     parser = _Parser(prog="%%cep", add_help=False, allow_abbrev=False)
-    for name in ("data", "evaluator", "into"):
-        parser.add_argument(f"--{name}")
     parser.add_argument("--option", action="append", default=[])
-    parser.add_argument("--generator")
     parser.add_argument("--seed", type=int, default=0)
-    for name in (*_OF_VALUES, "dialect", "within", "planner", "hierarchy", "columns"):
+    for name in (
+        "data", "columns", "generator", "evaluator", "into", "dialect", "within", "planner",
+        "hierarchy", *_OF_VALUES,
+    ):  # fmt: skip
         parser.add_argument(f"--{name}")
     shown = parser.add_mutually_exclusive_group()
     for name in ("count", "explain", "plan", "pattern", "explore"):
@@ -149,14 +149,19 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     its_options = named_values(options.option, "%%cep: --option", CepbenchError)
     hierarchy = _hierarchy(options.hierarchy, names)
     printed = {"dialect": options.dialect, "within": options.within}
+    # The notebook's numbers and texts that the cell refers to.
+    parameters = {
+        name: value
+        for name, value in names.items()
+        if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
+    }
     if Workload.names_queries(cell, options.dialect):
-        parameters = _parameters(cell, names)
         workload = Workload.parse(cell, parameters, hierarchy=hierarchy, **printed)
         if options.pattern:
             return workload
         _refuse(options, _OF_VALUES, "one pattern with AGG")
         return _of_queries(options, workload, its_options, names)
-    pattern = parse(cell, _parameters(cell, names), **printed)
+    pattern = parse(cell, parameters, **printed)
     if hierarchy is not None:
         pattern = pattern.with_hierarchy(hierarchy)
     if options.pattern:
@@ -222,7 +227,6 @@ def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
 
 
 def _columns(options: argparse.Namespace) -> dict[str, Any]:
-    """The columns of type and time."""
     its_type, comma, time = (options.columns or "symbol,ts").partition(",")
     if not comma:
         raise CepbenchError(f"%%cep: --columns {its_type} is one column; give two, symbol,ts")
@@ -237,7 +241,6 @@ def _refuse(options: argparse.Namespace, names: Sequence[str], of: str) -> None:
 
 
 def _hierarchy(name: str | None, names: Mapping[str, Any]) -> ConceptHierarchy | None:
-    """The concept hierarchy in a variable."""
     if name is None:
         return None
     found = names.get(name)
@@ -298,15 +301,6 @@ def _values(
     if df is not None or isinstance(names[_LAST], EventStream):
         return result
     return result.in_whole_stream(stream)
-
-
-def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The notebook's numbers and texts that the cell refers to by ``:name``."""
-    return {
-        name: value
-        for name, value in names.items()
-        if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
-    }
 
 
 def _stream(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ipywidgets as widgets
@@ -131,9 +131,8 @@ class RunPanel:
             self.message.value = "<p>No run finished; the table has the reasons.</p>"
             self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
             return
-        from cepbench.presentation.figures.comparison import (
-            comparison_bars,  # imports altair: seconds
-        )
+        # Imports altair, which takes seconds.
+        from cepbench.presentation.figures.comparison import comparison_bars
 
         show_chart(self.bars, comparison_bars(comparison))
         best = str(fine.loc[fine["events_per_second"].idxmax(), "generator"])
@@ -152,10 +151,7 @@ class RunPanel:
             sentences.append("They are too many to draw.")
             self.timeline.outputs = ()
         self.message.value = _PARAGRAPH(sentences=sentences)
-        self._offer(list(fine["generator"]), best)
-
-    def _offer(self, names: Sequence[str], best: str) -> None:
-        self.generator.options = list(dict.fromkeys(names))
+        self.generator.options = list(dict.fromkeys(fine["generator"]))
         if self.generator.value == best:
             self._draw_nodes()
         else:

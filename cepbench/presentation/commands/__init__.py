@@ -15,8 +15,8 @@ Conventions:
 - Modules with commands import only the standard library, typer, ``cepbench.errors`` and each other,
   so that ``--help`` and tab completion are fast. Everything else is imported inside the command's
   function; a test checks this.
-- Results go to standard output by :mod:`cepbench.presentation.commands.output`, progress and log lines to
-  standard error. With ``--json`` standard output is one JSON document.
+- Results go to standard output by :mod:`cepbench.presentation.commands.output`, imported as ``out``,
+  progress and log lines to standard error. With ``--json`` standard output is one JSON document.
 - Errors are those of :mod:`cepbench.errors`; ``app.py`` prints them and exits with status 1. Usage
   errors are ``typer.BadParameter`` with status 2; Ctrl-C exits with 130.
 - Each ``--help`` ends with examples, by ``epilog=examples(...)``, which the tests run.

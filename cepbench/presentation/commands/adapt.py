@@ -5,17 +5,9 @@ from __future__ import annotations
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    as_dict,
-    progress,
-    write_json,
-    write_line,
-    write_metrics,
-    write_table,
-    write_text,
-)
 
 EXAMPLES = examples(
     "cepbench adapt --pattern-name rare-last --data nasdaq-style/sample \\\n"
@@ -56,7 +48,7 @@ def adapt(
     if inputs.statistics is not None:
         known: Statistics = inputs.read_statistics(pattern, stream)
         initial = plan(pattern, known, generator, seed=inputs.seed, cost=cost)
-    with progress("running"):
+    with out.progress("running"):
         result = adapted(
             pattern,
             stream,
@@ -75,30 +67,30 @@ def adapt(
     assert isinstance(result, AdaptiveResult)  # of a pattern
     metrics, switches = result.metrics, result.switches
     if inputs.json:
-        write_json(
+        out.write_json(
             {
                 "pattern": str(pattern),
                 "evaluator": result.evaluator,
                 "policy": policy,
                 "plan": None if result.plan is None else result.plan.text,
-                "metrics": as_dict(metrics),
+                "metrics": out.as_dict(metrics),
                 "switches": switches,
                 "statistics": result.statistics,
             }
         )
         return
-    write_text(f"plans by {generator}, run by {result.evaluator}, policy {policy}")
-    write_line()
-    write_metrics(metrics)
-    write_line()
+    out.write_text(f"plans by {generator}, run by {result.evaluator}, policy {policy}")
+    out.write_line()
+    out.write_metrics(metrics)
+    out.write_line()
     if switches.empty:
-        write_text("The plan was not changed.")
+        out.write_text("The plan was not changed.")
         return
     rows = switches.assign(
         ms=1000 * switches["seconds"],
         gain=[f"{100 * gain:.0f} %" for gain in switches["predicted_gain"]],
     )
-    write_table(
+    out.write_table(
         rows.to_dict("records"),
         {"position": "position", "gain": "gain", "ms": "ms", "new plan": "new", "reason": "reason"},
         right=["gain"],

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import StreamInputs
 from cepbench.presentation.commands.match_files import match_writer
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    progress,
-    write_json,
-    write_line,
-    write_named,
-    write_table,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from cepbench.engines.aggregation.protocol import AggregateMetrics
@@ -66,9 +59,9 @@ def aggregate(
     }  # fmt: skip
     if at:
         options["at"] = [_time(text, asked) for text in at]
-    with progress("warming up"):
+    with out.progress("warming up"):
         aggregated(asked, stream[:WARM_UP_EVENTS], method, **options)
-    with progress("aggregating"):
+    with out.progress("aggregating"):
         result = aggregated(asked, stream, method, **options).in_whole_stream(stream)
     table = result.arrow
     if output is not None:
@@ -76,7 +69,7 @@ def aggregate(
             write(table)
     last = table[max(0, table.num_rows - SHOWN) :].to_pylist()
     if inputs.json:
-        write_json(
+        out.write_json(
             {
                 "pattern": str(asked),
                 "method": result.method,
@@ -88,16 +81,16 @@ def aggregate(
             }
         )
         return
-    write_text(f"values by {result.method}{f', sharing by {sharing}' if sharing else ''}")
-    write_line()
+    out.write_text(f"values by {result.method}{f', sharing by {sharing}' if sharing else ''}")
+    out.write_line()
     _write_metrics(result.metrics, table.num_rows)
     if output is not None:
-        write_line(f"{table.num_rows:,} values are in {output}.")
+        out.write_line(f"{table.num_rows:,} values are in {output}.")
     elif last:
-        write_line()
+        out.write_line()
         if len(last) < table.num_rows:
-            write_text(f"The last {len(last)} of {table.num_rows:,} values:")
-        write_table(last, table.schema.names)
+            out.write_text(f"The last {len(last)} of {table.num_rows:,} values:")
+        out.write_table(last, table.schema.names)
 
 
 def _time(text: str, asked: Pattern | Workload) -> Any:
@@ -123,4 +116,4 @@ def _write_metrics(metrics: AggregateMetrics, values: int) -> None:
     }
     if not math.isnan(metrics.peak_bytes):  # not reported by all methods
         lines["memory"] = f"{shown_bytes(metrics.peak_bytes)} peak"
-    write_named(lines)
+    out.write_named(lines)

@@ -27,8 +27,8 @@ from cepbench.presentation.commands import (
     run,
     sweep,
 )
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import GROUP, examples
-from cepbench.presentation.commands.output import log, width
 
 #: Commands in the order of the help text.
 ORDER = (
@@ -54,7 +54,7 @@ class Commands(TyperGroup):
         except CepbenchError as error:
             _fail(str(error))
         except KeyboardInterrupt:
-            log("interrupted")
+            out.log("interrupted")
             raise typer.Exit(130) from None
         except OSError as error:
             if error.filename is None:
@@ -89,7 +89,7 @@ def _warning_once() -> Callable[..., None]:
         text = str(message).removesuffix(AS_AN_ERROR)  # no command has that argument
         if text not in said:
             said.add(text)
-            log(f"{typer.style('warning:', fg='yellow', bold=True)} {text}")
+            out.log(f"{typer.style('warning:', fg='yellow', bold=True)} {text}")
 
     return warn
 
@@ -98,9 +98,9 @@ def _fail(message: str) -> NoReturn:
     """Print the message, wrapped to the terminal except for a pattern and its marker."""
     first, *rest = f"error: {message}".splitlines()
     if sys.stderr.isatty():
-        first = "\n".join(wrap(first, width(), break_on_hyphens=False))
+        first = "\n".join(wrap(first, out.width(), break_on_hyphens=False))
     styled = typer.style("error:", fg="red", bold=True) + first.removeprefix("error:")
-    log("\n".join([styled, *rest]))
+    out.log("\n".join([styled, *rest]))
     raise typer.Exit(1)
 
 

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    progress_of_runs,
-    share_bar,
-    write_json,
-    write_line,
-    write_table,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from cepbench.experiments.sweeps.compare import Comparison
@@ -58,7 +51,7 @@ def compare(
     from cepbench.experiments.sweeps.compare import compare as comparison_of
 
     known = None if inputs.statistics is None else inputs.read_statistics(asked, stream)
-    with progress_of_runs("running plans") as on_progress:
+    with out.progress_of_runs("running plans") as on_progress:
         table = comparison_of(
             asked,
             stream,
@@ -75,7 +68,7 @@ def compare(
             on_progress=on_progress,
         )
     if inputs.json:
-        write_json(
+        out.write_json(
             {
                 **texts(asked),
                 "events": len(stream),
@@ -86,9 +79,9 @@ def compare(
             }
         )
         return
-    write_line(asked.describe())
-    write_line(f"{len(stream):,} events")
-    write_line()
+    out.write_line(asked.describe())
+    out.write_line(f"{len(stream):,} events")
+    out.write_line()
     _show(table)
 
 
@@ -136,7 +129,7 @@ def _show(table: Comparison) -> None:
         line |= {head: shown(row, name) for head, name in _NUMBERS.items() if name in row}
         line |= {
             "est. cost": _cost(row.get("cost")),
-            "": share_bar(row["events_per_second"] / fastest),
+            "": out.share_bar(row["events_per_second"] / fastest),
             "× NAIVE": row.get("times_naive"),
             plan: row.get("plan") or "",
         }
@@ -144,25 +137,25 @@ def _show(table: Comparison) -> None:
             line["runs"] = f"as {row['measured_with']}"
     time, speed, *others = _NUMBERS
     heads = [*_NAMES, "est. cost", time, speed, "", "× NAIVE", *others, plan]
-    write_table(
+    out.write_table(
         rows,
         [head for head in heads if any(line.get(head) not in (None, "") for line in rows)],
         right=["est. cost", *_NUMBERS],
         shrink=plan,
         less=("compared", "", "stored", "runs"),
     )
-    write_line()
+    out.write_line()
     if "events_per_second_q1" in table:
         spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
         if spread > NOISY:
-            write_text(
+            out.write_text(
                 f"The interquartile range of one plan's runs spans a factor of {spread:.2g}; use more "
                 "--seconds or events before relying on small ratios."
             )
     shared = ", shared by equal plans" if "measured_with" in table else ""
-    write_text(f"runs: interleaved{shared}; events/s: their median")
+    out.write_text(f"runs: interleaved{shared}; events/s: their median")
     if "comparisons" in table:
-        write_text(
+        out.write_text(
             "stored: peak number of partial matches; compared: pairs tested against conditions"
         )
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from cepbench.errors import DatasetError
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import GROUP, declared, examples
-from cepbench.presentation.commands.output import log, progress, write_json, write_line, write_table
 
 if TYPE_CHECKING:
     from cepbench.streams.datasets.dataset import Dataset
@@ -40,10 +40,10 @@ def list_datasets(json: bool = False) -> None:
         for name, row in listed().to_dict("index").items()
     ]
     if json:
-        write_json(rows)
+        out.write_json(rows)
         return
     columns = {"data set": "name", "events": "events", "at hand": "at_hand", "what it is": "about"}
-    write_table(rows, columns, shrink="what it is")
+    out.write_table(rows, columns, shrink="what it is")
 
 
 @app.command(
@@ -145,7 +145,7 @@ def ingest(
     else:
         report = ingest_minute_bars(spark, files, output, sort=sort)
     if json:
-        write_json(
+        out.write_json(
             {
                 "path": report.path,
                 "events": report.events,
@@ -156,11 +156,11 @@ def ingest(
             }
         )
     else:
-        write_line(report.describe())
+        out.write_line(report.describe())
     if report.quarantined and not report.events:
         raise DatasetError(f"there are no events: {report.warning}")
     opened = f"{kind}/{name}" if name else output
-    log(f'open it with cep.open_dataset("{opened}")')
+    out.log(f'open it with cep.open_dataset("{opened}")')
 
 
 @app.command(epilog=examples("cepbench data describe nasdaq-style/sample"))
@@ -179,12 +179,7 @@ def describe(name: str, json: bool = False) -> None:
     )
 )
 @declared
-def stats(
-    name: str,
-    pattern: str | None = None,
-    seed: int = 0,
-    json: bool = False,
-) -> None:
+def stats(name: str, pattern: str | None = None, seed: int = 0, json: bool = False) -> None:
     """Measure arrival rates by type, or all statistics of a pattern."""
     from cepbench.streams.datasets.opening import open_dataset
 
@@ -206,7 +201,7 @@ def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | No
     stream = stream_of(entry.kind, parameters)
     if (path / DECLARATION).exists():
         begin_dataset(path, kind=stream.kind, parameters=stream.parameters)  # an error if others
-        log(f"{path} already exists")
+        out.log(f"{path} already exists")
     elif master is not None or stream.expected > LOOP_EVENTS:
         from cepbench.spark.generate import generate_stream
 
@@ -217,10 +212,10 @@ def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | No
 
 def _show(dataset: Dataset, as_json: bool) -> None:
     if not as_json:
-        write_line(dataset.describe())
+        out.write_line(dataset.describe())
         return
     library = dataset.patterns
-    write_json(
+    out.write_json(
         {
             "name": dataset.name,
             "kind": dataset.kind,
@@ -245,7 +240,7 @@ def _show_rates(dataset: Dataset, as_json: bool) -> None:
     files = parquet_files(dataset.path) if dataset.path.is_dir() else []
     parts = []
     if files:
-        with progress("counting events", len(files), "file") as bar:
+        with out.progress("counting events", len(files), "file") as bar:
             for file in files:
                 parts.append(arrivals_in_file(file, type_column(dataset.kind)))
                 bar.update()
@@ -253,13 +248,13 @@ def _show_rates(dataset: Dataset, as_json: bool) -> None:
         parts.append(arrivals_in(dataset.stream(attributes=[])))
     table = arrival_table(parts, dataset.counts.index)
     if as_json:
-        write_json(table.reset_index())
+        out.write_json(table.reset_index())
         return
     unit, seconds = ("per minute", 60) if parts[0].is_datetime else ("per tick", 1)
     by_unit = (seconds * table[["rate", "standard_error"]]).assign(events=table["events"])
     ordered = by_unit.sort_values("events", ascending=False, kind="stable")
     columns = {"type": "type", "events": "events", unit: "rate", "±": "standard_error"}
-    write_table(ordered.rename_axis("type").reset_index().to_dict("records"), columns)
+    out.write_table(ordered.rename_axis("type").reset_index().to_dict("records"), columns)
 
 
 def _show_statistics(dataset: Dataset, pattern: str, seed: int, as_json: bool) -> None:
@@ -270,19 +265,19 @@ def _show_statistics(dataset: Dataset, pattern: str, seed: int, as_json: bool) -
     parsed = parse(pattern) if is_text else dataset.patterns.entry(pattern).pattern
     # Contiguity depends on events of all types.
     whole = "contiguity" in parsed.strategy.name
-    with progress("measuring"):
+    with out.progress("measuring"):
         stream = dataset.stream(None if whole else parsed)
         measured = measure_statistics(parsed, stream, seed=seed)
     if as_json:
-        write_json({"pattern": str(parsed), "seed": seed, "statistics": measured.to_dict()})
+        out.write_json({"pattern": str(parsed), "seed": seed, "statistics": measured.to_dict()})
         return
-    write_line(parsed.describe())
-    write_line(measured.describe())
+    out.write_line(parsed.describe())
+    out.write_line(measured.describe())
 
 
 def _session(master: str | None) -> Any:
     """A Spark session; starting Java takes some seconds."""
     from cepbench.spark.session import spark_session
 
-    with progress("starting Spark"):
+    with out.progress("starting Spark"):
         return spark_session(master)

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    as_dict,
-    log,
-    progress,
-    width,
-    write_json,
-    write_line,
-)
 
 if TYPE_CHECKING:
     from cepbench.presentation.explainer.explanation import Explanation
@@ -61,7 +54,7 @@ def explain(
     planned, statistics, its_last = inputs.plan(
         asked, stream, planner=planner, generator=generator, evaluator=evaluator, alpha=alpha, last=last
     )  # fmt: skip
-    with progress("running the plan" if run else "explaining the plan"):
+    with out.progress("running the plan" if run else "explaining the plan"):
         found = explain_either(
             asked,
             planned,
@@ -75,9 +68,9 @@ def explain(
         text = str(asked) if asked.by_query else asked.describe()
         html.write_text(_page(text, found), encoding="utf-8")
     if not inputs.json:
-        write_line(found.describe(width()))
+        out.write_line(found.describe(out.width()))
         if html is not None:
-            log(f"The picture is in {html}.")
+            out.log(f"The picture is in {html}.")
         return
     if asked.by_query:
         document = {
@@ -94,14 +87,13 @@ def explain(
             "cost": found.plan.cost,
             "evaluator": found.evaluator,
             "nodes": found.nodes,
-            "metrics": found.metrics and as_dict(found.metrics),
+            "metrics": found.metrics and out.as_dict(found.metrics),
             "findings": [*found.remarks, *found.sentences()],
         }
-    write_json({**texts(asked), **document, "html": html})
+    out.write_json({**texts(asked), **document, "html": html})
 
 
 def _page(asked: str, found: Explanation | WorkloadExplanation) -> str:
-    """The explanation as a self-contained page."""
     text = markup.escape(asked)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'

@@ -22,7 +22,7 @@ from cepbench.errors import (
 )
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
-from cepbench.presentation.commands.output import log, progress
+from cepbench.presentation.commands import output as out
 
 if TYPE_CHECKING:
     from cepbench.patterns.concepts import ConceptHierarchy
@@ -96,7 +96,6 @@ class StreamInputs:
 
     @cached_property
     def _concepts(self) -> ConceptHierarchy | None:
-        """The hierarchy of ``--hierarchy``."""
         if self.hierarchy is None:
             return None
         from cepbench.patterns.concepts import ConceptHierarchy
@@ -127,7 +126,7 @@ class StreamInputs:
         ):
             _check_table(user_path(self.data))
             return None
-        with progress(f"opening {self.data}"):
+        with out.progress(f"opening {self.data}"):
             return open_dataset(self.data)
 
     def read_stream(self, asked: _Asked, *, positions: bool = False) -> tuple[_Asked, EventStream]:
@@ -142,7 +141,7 @@ class StreamInputs:
 
         path, type_column, time_column = self.place()
         types = asked.types if self.only_types else None
-        with progress(f"reading {self.data}"):
+        with out.progress(f"reading {self.data}"):
             if self._dataset is not None:
                 stream = self._dataset.stream(types, days=self.days, positions=positions)
             elif self.days is not None:
@@ -164,7 +163,7 @@ class StreamInputs:
                         raise StreamError(f"{error}; --columns TYPE,TIME names them") from None
                     raise
         if stream.was_sorted:
-            log(
+            out.log(
                 f"{self.data} is not in order of {time_column}: its events were sorted by it. "
                 "Positions are rows of the data as it is"
             )
@@ -213,7 +212,7 @@ class Inputs(StreamInputs):
         if self.statistics is None:
             if stream is None:
                 raise _no_data()
-            with progress("measuring statistics"):
+            with out.progress("measuring statistics"):
                 return measure_statistics(asked, stream, seed=self.seed)
         content = _json_in(
             self.statistics,
@@ -257,7 +256,7 @@ class Inputs(StreamInputs):
         made: Any
         if asked.by_query:
             statistics, name = self.read_statistics(asked, stream), planner or "CHASE"
-            with progress(f"planning with {name}"):
+            with out.progress(f"planning with {name}"):
                 made = plan_workload(
                     asked, statistics, name, delays=True, seed=self.seed, generator=generator,
                     evaluator=evaluator,
@@ -268,7 +267,7 @@ class Inputs(StreamInputs):
             return made, None, None
         statistics = self.read_statistics(asked, stream)
         its_last = last if last or not alpha else last_variable(asked, stream, statistics)
-        with progress(f"planning with {used.name}"):
+        with out.progress(f"planning with {used.name}"):
             made = plan(asked, statistics, used, seed=self.seed, alpha=alpha, last=its_last)
         return made, statistics, its_last
 
@@ -317,7 +316,7 @@ def last_variable(
         )
     from cepbench.experiments.sweeps.measure import expected_last
 
-    with progress("finding which event comes last"):
+    with out.progress("finding which event comes last"):
         return expected_last(pattern, stream, statistics)
 
 

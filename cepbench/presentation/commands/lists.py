@@ -7,14 +7,8 @@ from typing import Any
 
 from cepbench.experiments.plugins import load_plugins
 from cepbench.papers import ALGORITHMS, REFERENCES
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    progress,
-    write_json,
-    write_line,
-    write_table,
-    write_text,
-)
 
 GENERATORS_EXAMPLES = examples("cepbench generators")
 EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
@@ -27,15 +21,12 @@ EVALUATOR_KEYS = (
 
 
 @declared
-def generators(
-    plugin: list[Path] | None = None,
-    json: bool = False,
-) -> None:
+def generators(plugin: list[Path] | None = None, json: bool = False) -> None:
     """List the plan generators, with their sources.
 
     Those marked as default, user-defined ones included, are compared if no generator is named.
     """
-    with progress("loading plan generators"):
+    with out.progress("loading plan generators"):
         from cepbench.planning.costs.models import COST_MODELS
         from cepbench.planning.planners.generate import plan  # noqa: F401  registers them
         from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
@@ -57,31 +48,28 @@ def generators(
         for entry in PLAN_GENERATORS.values()
     ]
     if json:
-        write_json(rows)
+        out.write_json(rows)
         return
     for row in rows:
         if len(row["costs"]) == len(COST_MODELS):
             row["costs"] = "all"
-    write_table(
+    out.write_table(
         rows,
         {"name": "name", "kind": "kind", "default": "default", "exact": "exact", "costs": "costs",
          "at most": "most_variables", "source": "source"},
         shrink="source",
     )  # fmt: skip
-    write_line()
-    write_text(
+    out.write_line()
+    out.write_text(
         "exact: its plan has the least cost in its plan space, otherwise it is a heuristic; costs: "
         f"the supported values of --cost, of {', '.join(COST_MODELS)}; at most: variables"
     )
 
 
 @declared
-def evaluators(
-    plugin: list[Path] | None = None,
-    json: bool = False,
-) -> None:
+def evaluators(plugin: list[Path] | None = None, json: bool = False) -> None:
     """List the evaluators, with their sources."""
-    with progress("loading evaluators"):
+    with out.progress("loading evaluators"):
         from cepbench.engines.detection.registry import EVALUATORS
     load_plugins(plugin)
     rows: list[dict[str, Any]] = [
@@ -94,13 +82,13 @@ def evaluators(
         for entry in EVALUATORS.values()
     ]
     if json:
-        write_json(rows)
+        out.write_json(rows)
         return
     for row in rows:
         row["plans"] = [*row["kinds"], *["none"] * row["without_plan"]]
         row["options"] = [f"{name}={value}" for name, value in row["options"].items()]
     options = ["options"] if any(row["options"] for row in rows) else []
-    write_table(rows, ["name", "plans", "source", *options], shrink="source")
+    out.write_table(rows, ["name", "plans", "source", *options], shrink="source")
 
 
 def _source(name: str, registered: str) -> str:

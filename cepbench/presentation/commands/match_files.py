@@ -46,22 +46,18 @@ def _opened(
     part: Path, ending: str, schema: pa.Schema, positions: Container[str]
 ) -> Iterator[Callable[[pa.Table], None]]:
     writer: Any
-    if ending == ".parquet":
-        import pyarrow.parquet as pq
-
-        with pq.ParquetWriter(part, schema) as writer:
-            yield writer.write_table
-    elif ending == ".csv":
-        import pyarrow.csv as pc
+    if ending == ".csv":
+        from pyarrow.csv import CSVWriter
 
         flat = with_lists_as_text(schema.empty_table(), positions).schema
-        with pc.CSVWriter(part, flat) as writer:
+        with CSVWriter(part, flat) as writer:
             yield lambda table: writer.write_table(with_lists_as_text(table, positions))
-    else:
-        import pyarrow.ipc as ipc
+        return
+    from pyarrow.ipc import new_file
+    from pyarrow.parquet import ParquetWriter
 
-        with ipc.new_file(part, schema) as writer:
-            yield writer.write_table
+    with (ParquetWriter if ending == ".parquet" else new_file)(part, schema) as writer:
+        yield writer.write_table
 
 
 def with_lists_as_text(table: pa.Table, positions: Container[str]) -> pa.Table:
@@ -80,7 +76,6 @@ def with_lists_as_text(table: pa.Table, positions: Container[str]) -> pa.Table:
 
 
 def _joined(column: Any, *, is_positions: bool) -> Any:
-    """Lists as texts."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -103,7 +98,6 @@ def _joined(column: Any, *, is_positions: bool) -> Any:
 
 
 def _json(values: Any) -> Any:
-    """Each value as JSON."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

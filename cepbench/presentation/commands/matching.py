@@ -20,8 +20,8 @@ from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 from cepbench.patterns.model import Pattern
 from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.match_files import match_writer
-from cepbench.presentation.commands.output import progress
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 
@@ -47,7 +47,7 @@ class Job:
 
     def warm_up(self, *outputs: str) -> None:
         """Run a prefix of the stream, so that the time excludes loading compiled code."""
-        with progress("warming up"):
+        with out.progress("warming up"):
             for output in outputs:
                 self.evaluated(output, WARM_UP_EVENTS)
 
@@ -55,12 +55,12 @@ class Job:
         """Count all matches of a pattern."""
         assert isinstance(self.asked, Pattern)
         if not self.how["evaluator"].batches:
-            with progress(f"running {self.how['evaluator'].name}"):
+            with out.progress(f"running {self.how['evaluator'].name}"):
                 metrics: Metrics = self.evaluated("count").metrics
             return metrics
         check_types(self.asked, self.stream)
         detector = Detector(self.asked, self.plan, output="count", **self.how)
-        with progress("events", len(self.stream), scaled=True) as bar:
+        with out.progress("events", len(self.stream), scaled=True) as bar:
             for batch in self.stream.batches(_EVENTS):
                 detector.push(batch)
                 bar.update(len(batch))
@@ -79,7 +79,7 @@ class Job:
         assert isinstance(pattern, Pattern)
         first, rows = self._joined(match_schema(pattern).empty_table(), pattern, attributes), 0
         with ExitStack() as stack:
-            bar = stack.enter_context(progress("events", len(self.stream), scaled=True))
+            bar = stack.enter_context(out.progress("events", len(self.stream), scaled=True))
             batches = match_batches(
                 replace(pattern, returns=()),
                 self.stream,

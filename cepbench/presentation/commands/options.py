@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -83,11 +83,10 @@ def _made(its: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declaration(parameter: Parameter, command: Callable[..., None]) -> Mapping[str, Any]:
-    """The table of a parameter of a command."""
     of_module = _tables().get(command.__module__.rpartition(".")[2], {})
     of_function = of_module.get(command.__name__, {})
-    names = [parameter.name]
-    if get_origin(_without_none(parameter.annotation)) is list:
+    names, annotation = [parameter.name], parameter.annotation
+    if any(get_origin(kind) is list for kind in (annotation, *get_args(annotation))):
         names.insert(0, f"{parameter.name}s")
     found: Mapping[str, Any] = next(
         table[name]
@@ -96,12 +95,6 @@ def _declaration(parameter: Parameter, command: Callable[..., None]) -> Mapping[
         if "help" in table.get(name, ())
     )
     return found
-
-
-def _without_none(annotation: Any) -> Any:
-    """A type, of one or None the other one."""
-    some = [each for each in getattr(annotation, "__args__", ()) if each is not type(None)]
-    return some[0] if type(None) in getattr(annotation, "__args__", ()) else annotation
 
 
 @cache

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, last_variable, texts
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    progress,
-    width,
-    write_json,
-    write_line,
-    write_table,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
@@ -122,7 +115,7 @@ def plan(
         for row in rows:
             if found := explanations.get(row["generator"]):
                 row["nodes"] = found.nodes[list(NODE_KEYS)]
-        write_json(
+        out.write_json(
             {
                 "pattern": str(pattern),
                 "steps": [
@@ -137,17 +130,17 @@ def plan(
         )
         return
     if rewrite:
-        write_line(rewritten.describe())
-        write_line()
-    write_line(pattern.describe())
-    write_line()
+        out.write_line(rewritten.describe())
+        out.write_line()
+    out.write_line(pattern.describe())
+    out.write_line()
     _table(rows, ["generator", "kind"], with_latency=bool(alpha))
     for explanation in explanations.values():
-        write_line()
-        write_line(replace(explanation, stakes=None).describe(width()))
+        out.write_line()
+        out.write_line(replace(explanation, stakes=None).describe(out.width()))
     if at_stake is not None:
-        write_line()
-        write_text(at_stake.describe())
+        out.write_line()
+        out.write_text(at_stake.describe())
 
 
 def _plan_workload(
@@ -186,10 +179,10 @@ def _plan_workload(
             reused[found.planner] = computed_from_others(found)
     if inputs.json:
         of_queries = {query: its.to_dict() for query, its in statistics.items()}
-        write_json({**texts(workload), "statistics": of_queries, "cost": cost, "plans": rows})
+        out.write_json({**texts(workload), "statistics": of_queries, "cost": cost, "plans": rows})
         return
-    write_line(str(workload))
-    write_line()
+    out.write_line(str(workload))
+    out.write_line()
     for row in rows:
         cost_of_plan = row["cost"]
         row |= {
@@ -200,8 +193,8 @@ def _plan_workload(
     _table(rows, ["planner"], plan="from other queries")
     cheapest = min(plans.values(), key=lambda its: its.cost or 0.0)
     for its in plans.values() if planners else [cheapest]:
-        write_line()
-        write_line(its.describe())
+        out.write_line()
+        out.write_line(its.describe())
 
 
 def _plans_of(
@@ -218,7 +211,7 @@ def _plans_of(
     plans = {}
     for row in rows:
         name = next(iter(row.values()))
-        with progress(f"planning with {name}"):
+        with out.progress(f"planning with {name}"):
             try:
                 plans[name], row["seconds"] = timed_plan(asked, statistics, name, **options)
                 row |= {"status": "ok", "reason": None}
@@ -258,7 +251,7 @@ def _table(
         line["ms"] = f"{1e3 * row['seconds']:.2f}"
         line[plan] = row["plan"]
     numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]
-    write_table(lines, [*names, *numbers, plan], shrink=plan, right=numbers)
+    out.write_table(lines, [*names, *numbers, plan], shrink=plan, right=numbers)
 
 
 def _cheapest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

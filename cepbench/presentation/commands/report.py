@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from cepbench.errors import ReportError
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import GROUP, declared, examples
-from cepbench.presentation.commands.output import log, log_state, progress, write_json, write_line
 
 app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
 
@@ -47,17 +47,17 @@ def build(
     from cepbench.presentation.reporting.site import build_report, publish_report
 
     if pages_only:
-        index = publish_report(output, on_progress=log_state)
+        index = publish_report(output, on_progress=out.log_state)
         if json:
-            write_json({"index": index})
+            out.write_json({"index": index})
         else:
-            write_line(f"open {index}")
+            out.write_line(f"open {index}")
         return
     if not only:
         check_notebooks(notebooks)
     requests = requests_for(only or [], notebooks, studies=study or [])
     stems = [request.stem for request in requests]
-    with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
+    with out.progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
         def on_progress(what: str, state: str) -> None:
             bar.write(f"{what}: {state}", file=sys.stderr)
@@ -75,9 +75,9 @@ def build(
             on_progress=on_progress,
         )
     if json:
-        write_json({"index": index, "notebooks": stems, "profile": profile})
+        out.write_json({"index": index, "notebooks": stems, "profile": profile})
     else:
-        write_line(f"open {index}")
+        out.write_line(f"open {index}")
 
 
 @app.command("open", epilog=examples("cepbench report open --output reports"))
@@ -87,10 +87,10 @@ def open_report(output: Path = Path("reports")) -> None:
     index = output / "index.html"
     if not index.is_file():
         raise ReportError(f"there is no {index}; build it with `cepbench report build`")
-    write_line(str(index))
+    out.write_line(str(index))
     try:
         opened = webbrowser.open(index.resolve().as_uri())
     except webbrowser.Error:
         opened = False
     if not opened:
-        log("No browser found; open that file in one.")
+        out.log("No browser found; open that file in one.")

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.match_files import with_lists_as_text
 from cepbench.presentation.commands.options import declared, examples
-from cepbench.presentation.commands.output import (
-    as_dict,
-    progress,
-    write_json,
-    write_line,
-    write_metrics,
-    write_table,
-    write_text,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +95,7 @@ def run(
         job = Job(asked, stream, plan, {"evaluator": evaluator, "options": options})
         kind = "count" if count else "arrow"
         job.warm_up(kind)
-        with progress("running"):
+        with out.progress("running"):
             found = job.evaluated(kind)
         job.write_each(found, files, attribute or ())
         _show_workload(inputs, asked, plan, found, files)
@@ -117,14 +109,14 @@ def run(
         metrics, first, written = job.written(output, attribute or [], limit)
     stopped = limit is not None and written >= limit
     if inputs.json:
-        write_json(
+        out.write_json(
             {
                 **texts(asked),
                 "generator": plan and plan.generator,
                 "plan": plan and plan.text,
                 "cost": plan and plan.cost,
                 "evaluator": used.name,
-                "metrics": as_dict(metrics),
+                "metrics": out.as_dict(metrics),
                 "stopped_by_limit": stopped,
                 "output": output,
                 "written": written if output else 0,
@@ -133,22 +125,22 @@ def run(
         )
         return
     headline = plan.describe().splitlines()[0] if plan else "without a plan"
-    write_text(f"{headline}, run by {used.name}")
+    out.write_text(f"{headline}, run by {used.name}")
     if plan:
-        write_line(f"  {plan.text}")
-    write_line()
-    write_metrics(metrics)
+        out.write_line(f"  {plan.text}")
+    out.write_line()
+    out.write_metrics(metrics)
     if stopped:
-        write_text(
+        out.write_text(
             f"Stopped after {written:,} matches; the metrics are those of the events until then."
         )
     if output is not None:
-        write_line(f"{written:,} matches are in {output}.")
+        out.write_line(f"{written:,} matches are in {output}.")
     elif first is not None and first.num_rows:
-        write_line()
+        out.write_line()
         if asked.returns:
             shown = with_lists_as_text(first, position_columns(asked))
-            write_table(shown.to_pylist(), shown.schema.names)
+            out.write_table(shown.to_pylist(), shown.schema.names)
         else:
             _show_matches(asked, first, event_time(stream))
 
@@ -173,21 +165,21 @@ def _show_workload(
 ) -> None:
     evaluators = {query: its.evaluator for query, its in found.items()}
     if inputs.json:
-        write_json(
+        out.write_json(
             {
                 **texts(workload),
                 "planner": plan.planner,
                 "cost": plan.cost,
                 "plan": plan.steps,
                 "evaluators": evaluators,
-                "metrics": as_dict(found.metrics),
+                "metrics": out.as_dict(found.metrics),
                 "steps": found.steps,
                 "output": files,
             }
         )
         return
-    write_line(plan.describe().splitlines()[0])
-    write_line()
+    out.write_line(plan.describe().splitlines()[0])
+    out.write_line()
     rows = [
         {
             "query": row["query"],
@@ -200,14 +192,14 @@ def _show_workload(
         }
         for row in found.steps.to_dict("records")
     ]
-    write_table(rows, list(rows[0]), right=["ms"], shrink="computed")
-    write_line()
-    write_line(
+    out.write_table(rows, list(rows[0]), right=["ms"], shrink="computed")
+    out.write_line()
+    out.write_line(
         f"{found.metrics.matches:,} matches of {len(found)} queries in {found.metrics.events:,} events, "
         f"in {found.metrics.seconds:.3g} s"
     )
     for query, file in files.items():
-        write_line(f"{found[query].metrics.matches:,} matches of {query} are in {file}.")
+        out.write_line(f"{found[query].metrics.matches:,} matches of {query} are in {file}.")
 
 
 def _show_matches(pattern: Pattern, first: pa.Table, time: str) -> None:
@@ -222,7 +214,7 @@ def _show_matches(pattern: Pattern, first: pa.Table, time: str) -> None:
         if pattern.window.is_datetime:
             row["day"] = f"{min(_each(times.values())):%Y-%m-%d}"
         rows.append(row)
-    write_table(rows, [*["day"] * pattern.window.is_datetime, *heads.values()])
+    out.write_table(rows, [*["day"] * pattern.window.is_datetime, *heads.values()])
 
 
 def _each(times: Iterable[Any]) -> Iterator[Any]:

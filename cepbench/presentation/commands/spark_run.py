@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.files import whole_folder
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs
-from cepbench.presentation.commands.output import (
-    log,
-    progress,
-    write_json,
-    write_line,
-    write_table,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
@@ -52,7 +45,7 @@ def run_on_spark(
     from cepbench.spark.detection import DetectionJob
     from cepbench.spark.session import spark_session
 
-    with progress("starting Spark"):
+    with out.progress("starting Spark"):
         spark = spark_session(master)
     planned = None
     if inputs.statistics is not None:
@@ -63,7 +56,7 @@ def run_on_spark(
     made = job.slices(planned, generator, None)
     job = job.divided(made)
     for line in made.describe().splitlines():
-        log(line)
+        out.log(line)
     began = time.perf_counter()
     if output is None:
         counted = pd.concat(job.at_once(made, lambda found: found.toPandas()))
@@ -91,11 +84,13 @@ def run_on_spark(
     else:
         outcome["matches"] = spark.read.parquet(str(output.resolve())).count()
     if inputs.json:
-        write_json(outcome)
+        out.write_json(outcome)
         return
-    write_text(f"{shown.describe().splitlines()[0] if shown else 'without a plan'}, run by Spark")
-    write_line()
+    out.write_text(
+        f"{shown.describe().splitlines()[0] if shown else 'without a plan'}, run by Spark"
+    )
+    out.write_line()
     names = ["tasks", "events", "copied", "matches", "seconds", "elapsed"]
-    write_table([outcome], [name for name in names if name in outcome])
+    out.write_table([outcome], [name for name in names if name in outcome])
     if output is not None:
-        write_line(f"{outcome['matches']:,} matches are in {output}.")
+        out.write_line(f"{outcome['matches']:,} matches are in {output}.")

@@ -12,15 +12,8 @@ import typer
 from cepbench.errors import ExperimentError
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
+from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import GROUP, declared, examples
-from cepbench.presentation.commands.output import (
-    log,
-    log_state,
-    progress,
-    write_json,
-    write_line,
-    write_table,
-)
 from cepbench.presentation.commands.report import check_notebooks
 
 if TYPE_CHECKING:
@@ -62,11 +55,11 @@ class SweepInputs:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
-        with progress("loading evaluators"):
+        with out.progress("loading evaluators"):
             for sweep in sweeps:
                 sweep.check(self.folder)
         for sweep in sweeps:
-            log(sweep.describe())
+            out.log(sweep.describe())
         return sweeps
 
     def prepare(self, sweeps: list[Sweep]) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
@@ -78,10 +71,10 @@ class SweepInputs:
         streams = {s.name: s for sweep in sweeps for s in sweep.generated.values()}
         spark = spark_session(self.master)
         cores = spark.sparkContext.defaultParallelism
-        log(f"Spark on {spark.sparkContext.master}, {cores} cores")
+        out.log(f"Spark on {spark.sparkContext.master}, {cores} cores")
         for stream in streams.values():
             megabytes = BYTES_PER_EVENT * stream.expected / 1e6
-            log(
+            out.log(
                 f"stream of {stream.expected:,.0f} events, {megabytes:,.0f} MB; if "
                 "it is missing, generating it takes about "
                 f"{MICROSECONDS_PER_EVENT * stream.expected / 1e6 / cores:,.0f} s"
@@ -111,7 +104,7 @@ class SweepInputs:
             )
             for sweep, config in ready
         ]
-        build_report(report, only=requests, plugins=self.plugin or (), on_progress=log_state)
+        build_report(report, only=requests, plugins=self.plugin or (), on_progress=out.log_state)
         return [report / f"{request.stem}.html" for request in requests]
 
     def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
@@ -162,7 +155,7 @@ def run(
     finished = []
     for sweep, config in ready:
         target = sweep_folder(inputs.folder, sweep.name, config)
-        log(f"{sweep.name}: running; finished rows are in {target}")
+        out.log(f"{sweep.name}: running; finished rows are in {target}")
         own = user_defined_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
@@ -185,9 +178,9 @@ def run(
         for outcome, made in zip(finished, pages, strict=True):
             outcome["page"] = made
             if not inputs.json:
-                write_line(f"open {made}")
+                out.write_line(f"open {made}")
     if inputs.json:
-        write_json(finished)
+        out.write_json(finished)
 
 
 @app.command(
@@ -201,11 +194,11 @@ def estimate(inputs: SweepInputs) -> None:
     Missing data is generated. Estimates are stored and reused.
     """
     spark, ready = inputs.prepare(inputs.read())
-    write = log if inputs.json else write_line
+    write = out.log if inputs.json else out.write_line
     tables = _estimate_all(spark, ready, inputs.folder, write=write)
     if inputs.json:
         cores = spark.sparkContext.defaultParallelism
-        write_json(
+        out.write_json(
             [
                 {"sweep": sweep.name, "profile": sweep.profile, "cores": cores, "rows": table}
                 for (sweep, _), table in zip(ready, tables, strict=True)
@@ -233,14 +226,14 @@ def list_sweeps(folder: Path = _FOLDER, json: bool = False) -> None:
         for path in sorted((folder / "sweeps").glob("*/sweep.json"))
     ]
     if json:
-        write_json({"sweeps": sweeps, "results": results})
+        out.write_json({"sweeps": sweeps, "results": results})
         return
-    write_table(sweeps, ["name", "profiles", "title"], shrink="title")
-    write_line()
+    out.write_table(sweeps, ["name", "profiles", "title"], shrink="title")
+    out.write_line()
     if results:
-        write_table(results, {"results": "folder", "rows": "rows", "complete": "complete"})
+        out.write_table(results, {"results": "folder", "rows": "rows", "complete": "complete"})
     else:
-        write_line(f"no results in {folder}")
+        out.write_line(f"no results in {folder}")
 
 
 @app.command(
@@ -264,7 +257,7 @@ def compare(
     """
     from cepbench.experiments.analysis.sweep_comparison import METRICS, compare_sweeps
 
-    with progress("comparing"):
+    with out.progress("comparing"):
         found = compare_sweeps(
             _results(first, folder),
             _results(second, folder),
@@ -273,9 +266,9 @@ def compare(
             seed=seed,
         )
     if not json:
-        write_line(found.describe())
+        out.write_line(found.describe())
         return
-    write_json(
+    out.write_json(
         {
             "first": found.names[0],
             "second": found.names[1],
@@ -301,9 +294,8 @@ def _page_of(sweep: str, profile: str | None) -> str:
 
 
 def _estimate_all(
-    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, write: Any = log
+    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, write: Any = out.log
 ) -> list[pd.DataFrame]:
-    """Write the estimate of every sweep, and the total."""
     from cepbench.experiments.sweeps.estimate import describe_estimate
     from cepbench.experiments.sweeps.on_spark.job import estimate_sweep
     from cepbench.experiments.sweeps.restrictions import restrictions
@@ -345,13 +337,13 @@ def _show(outcome: dict[str, Any]) -> None:
     from cepbench.experiments.analysis.summary import VARIED
 
     endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
-    write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
+    out.write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
     for name, path in outcome["user_defined_results"].items():
-        write_line(f"  {name}: {path}")
+        out.write_line(f"  {name}: {path}")
     rows = outcome["summary"]
     varied = (*VARIED, "strategy", "alpha")
     several = [name for name in varied if len({row[name] for row in rows if name in row}) > 1]
-    write_table(
+    out.write_table(
         (row | _medians(row) | {"missing": row["missing"] or None} for row in rows),
         {
             "patterns": "pattern_set",
@@ -365,10 +357,10 @@ def _show(outcome: dict[str, Any]) -> None:
         },
         right=["events/s", "memory", "of", "missing"],
     )
-    write_line("events/s, memory: medians over patterns of each pattern's median run")
+    out.write_line("events/s, memory: medians over patterns of each pattern's median run")
     for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
         for note in left_out_notes(part):
-            write_line(f"{pattern_set}: {note}")
+            out.write_line(f"{pattern_set}: {note}")
 
 
 def _medians(row: dict[str, Any]) -> dict[str, str]:

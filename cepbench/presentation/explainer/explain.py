@@ -193,10 +193,7 @@ def explain(
             tables = measure(result, events, estimates.nodes, tables)
     remarks = estimates.remarks
     if len(task.plan.parts) > len(plan.parts):
-        remarks = (
-            f"Shown and measured are the alternatives of {plan.text}, one by one.",
-            *remarks,
-        )
+        remarks = (f"Shown and measured are the alternatives of {plan.text}, one by one.", *remarks)
     return Explanation(
         pattern=pattern,
         plan=estimates.plan,

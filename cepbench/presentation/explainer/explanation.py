@@ -94,7 +94,6 @@ class Explanation(Report):
         ]
 
     def _branches(self) -> list[list[Row]]:
-        """The rows of each branch."""
         return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
     def _content(self) -> Content:

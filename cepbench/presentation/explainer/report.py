@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
@@ -162,8 +163,7 @@ def table_lines(
 
 def _groups(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
     """The range of columns of each group."""
-    first = 0
-    for k in range(1, len(columns) + 1):
-        if k == len(columns) or columns[k].group != columns[first].group:
-            yield first, k
-            first = k
+    last = 0
+    for _, its in groupby(columns, key=lambda column: column.group):
+        first, last = last, last + len([*its])
+        yield first, last

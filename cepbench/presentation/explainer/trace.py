@@ -21,13 +21,8 @@ from cepbench.markup import shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.presentation.explainer.tracer import Pointer, Tracer, dewey
+from cepbench.streams import fit
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import (
-    check_fit,
-    check_types,
-    reporting_missing_types,
-    under_one_hierarchy,
-)
 from cepbench.streams.given import Frame, events_from
 
 #: The engines of automata whose runs can be traced.
@@ -135,7 +130,7 @@ def trace(
     """
     compiled = pattern if isinstance(pattern, Automaton) else None
     pattern = pattern_from(pattern if compiled is None else compiled.pattern)
-    pattern, stream = under_one_hierarchy(pattern, events_from(stream, type, time))
+    pattern, stream = fit.under_one_hierarchy(pattern, events_from(stream, type, time))
     name = evaluator_for(evaluator).name
     evaluator = choice(name, "the evaluator of a trace", TRACED, EvaluationError)
     options = (
@@ -146,9 +141,9 @@ def trace(
             "sase-backtrack leaves a loop only on an event that begins the next item; trace the "
             "automaton compiled with peek=False with sase-basic or sase"
         )
-    with reporting_missing_types(missing_types):
-        check_types(pattern, stream)
-        check_fit(pattern, stream)
+    with fit.reporting_missing_types(missing_types):
+        fit.check_types(pattern, stream)
+        fit.check_fit(pattern, stream)
         parts = automaton(pattern, **options).parts
         automata = tuple(part for part in parts if isinstance(part, Automaton))
         tracers = [Tracer(one, stream) for one in automata]

@@ -280,7 +280,6 @@ class Tracer:
         return tuple(vector)
 
     def _holds(self, formula: Formula, run: _Run, position: int) -> bool:
-        """Whether an event satisfies a formula."""
         time, code = int(self.stream.timestamps[position]), self.stream.type_codes[position]
         window = formula.window
         if (

@@ -79,7 +79,6 @@ def tree_picture(
 
 
 def _lines(row: Row, *, measured: bool) -> list[str]:
-    """The lines of text beside a node."""
     estimate = MISSING if math.isnan(row["log_estimated"]) else shown_log(row["log_estimated"])
     if estimate != MISSING and row["estimated"] < math.inf:
         estimate = short(row["estimated"])

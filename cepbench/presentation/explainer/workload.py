@@ -249,7 +249,6 @@ def _runs(
 
 
 def _medians(runs: Sequence[WorkloadMatches], queries: pd.Series) -> list[float]:
-    """The median time of each query."""
     seconds = pd.concat([run.steps.set_index("query")["seconds"] for run in runs], axis=1)
     return [float(its) for its in seconds.median(axis=1).reindex(queries)]
 

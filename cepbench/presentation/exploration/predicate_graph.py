@@ -188,7 +188,6 @@ _PAGE = Html(
 
 
 def _graph_diagram(nodes: Sequence[Row], edges: Sequence[Row]) -> Diagram:
-    """The graph of one branch."""
     radii = _radii(nodes)
     boxes = {
         row["variable"]: _node(row, _COLUMN * number, 2 * radii[row["variable"]])
@@ -244,7 +243,6 @@ def _node(row: Row, x: float, size: float) -> Box:
 
 
 def _below(row: Row) -> list[str]:
-    """The lines below a variable's name."""
     before = {"negated": "no ", "kleene": "set of "}.get(row["kind"], "")
     lines = [shortened(before + row["type"], _LONGEST)]
     if not math.isnan(row["per_window"]):

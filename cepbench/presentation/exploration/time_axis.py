@@ -61,9 +61,8 @@ class TimeAxis:
         clock = _CLOCK if self.datetimes else alt.Undefined
         axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True, format=clock)
         title = None if self.datetimes or not labels else "ticks"
-        scale = (
-            alt.Scale() if self.datetimes else alt.Scale(zero=False)
-        )  # time rarely starts at zero
+        # Ticks rarely begin at zero.
+        scale = alt.Scale() if self.datetimes else alt.Scale(zero=False)
         if times is not None:
             ends = (times.min(), times.max())
             # Vega reads and shows texts without a time zone unchanged.

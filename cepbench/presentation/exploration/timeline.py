@@ -157,7 +157,9 @@ def _checked_ends(
             "cep.evaluate returns them"
         )
     try:
-        first, last = _ends(table, pattern)
+        columns = [table[name] for name in pattern.positive_names]
+        first = np.nanmin([_places(column, 0) for column in columns], axis=0)
+        last = np.nanmax([_places(column, -1) for column in columns], axis=0)
     except (TypeError, ValueError) as error:
         raise EvaluationError(
             "the matches hold other values than positions; pass them as cep.evaluate returns them"
@@ -170,20 +172,11 @@ def _checked_ends(
     return first, last
 
 
-def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
-    """First and last position of each match."""
-    if not len(table):
-        return np.zeros(0), np.zeros(0)
-    ends = []
-    for which in (0, -1):
-        columns = [
-            np.array([c[which] if isinstance(c, tuple) and c else np.nan for c in column], float)
-            if (column := table[name]).dtype == object
-            else column.to_numpy(float, na_value=np.nan)
-            for name in pattern.positive_names
-        ]
-        ends.append(np.array(columns))
-    return np.nanmin(ends[0], axis=0), np.nanmax(ends[1], axis=0)
+def _places(column: pd.Series, which: int) -> np.ndarray:
+    """The position in each match, of several that of this number; NaN for none."""
+    if column.dtype != object:
+        return column.to_numpy(float, na_value=np.nan)
+    return np.array([c[which] if isinstance(c, tuple) and c else np.nan for c in column], float)
 
 
 def _bound(table: pd.DataFrame, number: int, pattern: Pattern) -> list[tuple[str, int]]:

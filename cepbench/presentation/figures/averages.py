@@ -167,7 +167,6 @@ def lines_by_setting(
 
 
 def _averages(part: pd.DataFrame, column: str, tips: Sequence[Tip], **form: Any) -> Marks:
-    """The averages of a panel with their intervals."""
     data = part[[name for name in (*_COLUMNS, "group") if name in part]]
     return Marks(data, column, "value", looks_of(part), y_ends=("low", "high"), tips=tips, **form)
 

@@ -81,10 +81,9 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     """A sentence that counts plans without a point, since a run failed; none if all have one."""
     own = with_series(points, APART).drop_duplicates(["panel", "series"])
     texts = []
-    lacking = own[own["missing"] > 0]
-    for panel in lacking["panel"].unique():
-        its = lacking.loc[lacking["panel"] == panel, ["series", "missing"]].to_numpy()
-        counts = ", ".join(f"{series} {count:,}" for series, count in its)
+    for panel, its in own[own["missing"] > 0].groupby("panel", sort=False):
+        named = zip(its["series"], its["missing"], strict=True)
+        counts = ", ".join(f"{series} {count:,}" for series, count in named)
         texts.append(f"{counts} ({panel!s})" if panel else counts)
     return [f"Patterns without a point, as a run did not end well: {'; '.join(texts)}."] * bool(
         texts

@@ -10,22 +10,6 @@ from cepbench.presentation.figures import sweep_ratios as sweeps
 from cepbench.presentation.figures.altair_panels import interactive_chart
 from cepbench.presentation.figures.chart import drawn_by
 
-__all__ = [
-    "bars_by_group",
-    "gain_map",
-    "lines_by_setting",
-    "lines_by_size",
-    "lines_with_printed",
-    "points_by_cost",
-    "q_errors_by_events",
-    "ranges_by_factor",
-    "results_over_time",
-    "scatter_in_panels",
-    "sweep_ratios",
-    "throughput_against_latency",
-]
-
-
 bars_by_group = drawn_by(interactive_chart, averages.bars_by_group)
 gain_map = drawn_by(interactive_chart, gains.gain_map)
 lines_by_setting = drawn_by(interactive_chart, averages.lines_by_setting)

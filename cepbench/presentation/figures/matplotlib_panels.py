@@ -113,7 +113,6 @@ def _finish_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
 
 
 def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
-    """Ends, ticks and numbers of an axis."""
     own = axes.xaxis if which == "x" else axes.yaxis
     if axis.names and not axis.log:
         places = list(_places(axis, down=which == "y").values())

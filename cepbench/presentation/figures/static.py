@@ -8,29 +8,9 @@ from cepbench.presentation.figures import over_time as curves
 from cepbench.presentation.figures import printed as with_printed
 from cepbench.presentation.figures import sweep_ratios as sweeps
 from cepbench.presentation.figures.chart import drawn_by
-from cepbench.presentation.figures.matplotlib_panels import (
-    save_figure,
-    show_figure,
-    static_chart,
-)
-
-__all__ = [
-    "bars_by_group",
-    "gain_map",
-    "lines_by_setting",
-    "lines_by_size",
-    "lines_with_printed",
-    "points_by_cost",
-    "q_errors_by_events",
-    "ranges_by_factor",
-    "results_over_time",
-    "save_figure",
-    "scatter_in_panels",
-    "show_figure",
-    "sweep_ratios",
-    "throughput_against_latency",
-]
-
+from cepbench.presentation.figures.matplotlib_panels import save_figure as save_figure
+from cepbench.presentation.figures.matplotlib_panels import show_figure as show_figure
+from cepbench.presentation.figures.matplotlib_panels import static_chart
 
 bars_by_group = drawn_by(static_chart, averages.bars_by_group)
 gain_map = drawn_by(static_chart, gains.gain_map)

@@ -108,7 +108,6 @@ def sweep_ratio_ends(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def _names(chosen: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Label and panel of each row of a comparison."""
     label = chosen["generator"].astype(str)
     for name in _VARIANTS:
         if name in chosen and (chosen.groupby("generator")[name].nunique() > 1).any():

@@ -87,16 +87,9 @@ def trade_off(points: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(label=_alphas_at_points(rows)).sort_index()
 
 
-def _alphas_at_points(rows: pd.DataFrame) -> list[str]:
+def _alphas_at_points(rows: pd.DataFrame) -> pd.Series:
     """The α of each point; all of them at the first of points that lie on each other."""
-    labels: list[str] = []
-    first: dict[tuple[str, str, float, float], int] = {}
-    columns = ["panel", "series", "latency_ms", "throughput", "alpha"]
-    for panel, series, x, y, alpha in rows[columns].itertuples(index=False):
-        place = first.setdefault((panel, series, x, y), len(labels))
-        if place < len(labels):
-            labels[place] += f", {alpha:g}"
-            labels.append("")
-        else:
-            labels.append(f"{alpha:g}")
-    return labels
+    place = ["panel", "series", "latency_ms", "throughput"]
+    alphas = rows.groupby(place, dropna=False)["alpha"]
+    listed = alphas.transform(lambda its: ", ".join(map("{:g}".format, its)))
+    return listed.where(~rows.duplicated(place), "")

@@ -1,1 +1,1 @@
-"""Notebooks → pages that open offline, and an index. ``python -m cepbench.presentation.reporting`` runs it."""
+"""Notebooks → pages that open offline, and an index: ``cepbench report build``."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
@@ -17,25 +16,15 @@ _TITLE = re.compile(r"\A\s*#\s[^\n]*\n*")
 _SECTION = re.compile(r"^##\s", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """The cells of a page that shows results."""
-
-    #: A chart and its twin for print, if there is one.
-    lead: Sequence[NotebookNode]
-    #: Sections, without those on the method.
-    sections: Sequence[NotebookNode]
-    #: What is below the title, and the sections and cells on the method.
-    method: Sequence[NotebookNode]
-
-
 def arranged(
     cells: Sequence[NotebookNode], charts: Sequence[int], twins: Sequence[int]
-) -> Arrangement:
-    """Sort prepared cells by where they stand on a page; no cell stands twice.
+) -> tuple[list[NotebookNode], list[NotebookNode], list[NotebookNode]]:
+    """Sort prepared cells by where they stand on a page that shows results; no cell stands twice.
 
-    ``charts`` and ``twins`` are the places of the cells that show a chart, and of those that show nothing
-    but charts drawn for print.
+    First are a chart and its twin for print, if there is one; then the sections, without those on the
+    method; last what is below the title, and the sections and cells on the method. ``charts`` and
+    ``twins`` are the places of the cells that show a chart, and of those that show nothing but charts
+    drawn for print.
     """
     tagged = [place for place in charts if LEAD in tags_of(cells[place])]
     lead = [*(tagged or charts)[:1]]
@@ -50,7 +39,7 @@ def arranged(
             is_method = METHOD in tags_of(cell)
         if place not in lead:
             (method if is_method or FOLD in tags_of(cell) else sections).append(cell)
-    return Arrangement([cells[place] for place in lead], sections, method)
+    return [cells[place] for place in lead], sections, method
 
 
 def tags_of(cell: NotebookNode) -> Sequence[str]:

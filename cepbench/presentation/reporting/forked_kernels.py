@@ -84,7 +84,8 @@ class _Forking(LocalProvisioner):
         if cmd[:3] != [sys.executable, *_LAUNCHER]:
             return await super().launch_kernel(cmd, **settings)
         environment = {**os.environ, **settings.get("env", {})}
-        self.cwd = settings.get("cwd") or os.getcwd()
+        # The server may have begun in another folder.
+        self.cwd = os.path.abspath(settings.get("cwd") or os.curdir)
         fork = await asyncio.to_thread(_Fork, cmd[3:], self.cwd, environment)
         self.process, self.pid, self.pgid = fork, fork.pid, fork.pid
         return self.connection_info
@@ -171,18 +172,16 @@ def quiet_kernels() -> Iterator[Config]:
             "JUPYTER_RUNTIME_DIR": runtime,  # a socket's path may have 107 bytes, a home has many
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
-        before = {name: os.environ.get(name) for name in settings}
+        before = {name: os.environ[name] for name in settings if name in os.environ}
         os.environ.update(settings)
         _runtime.append(runtime)
         try:
             yield _sockets(runtime)
         finally:
             _runtime.clear()
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            for name in settings:
+                del os.environ[name]
+            os.environ.update(before)
 
 
 def _sockets(folder: str) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from cepbench.experiments.studies.study import Study
 from cepbench.presentation.reporting.downloads import Thumbnail
@@ -16,6 +17,21 @@ from cepbench.presentation.reporting.story import Cell, JudgedClaim, sentence_of
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """What the ledger of a study says; empty if it was not run."""
+
+    #: Name of a page → the claims that are judged from its results.
+    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
+    headlines: Sequence[JudgedClaim] = ()
+    #: What holds where: a regime, or empty, and sentences.
+    lines: Sequence[tuple[str, str]] = ()
+    #: Verdict → how many claims of the ledger have it.
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    #: The page of the ledger, if there is one.
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StudyReport:
     """A study on the first page; what is empty is left out."""
 
@@ -23,16 +39,17 @@ class StudyReport:
     #: Those of its notebooks that were run, in its order.
     pages: Sequence[Page] = ()
     picture: Thumbnail | None = None
-    headlines: Sequence[JudgedClaim] = ()
-    #: Verdict → how many claims of the ledger have it.
-    verdicts: Mapping[str, int] = field(default_factory=dict)
-    claims: Sequence[JudgedClaim] = ()
-    ledger_link: str = ""
+    judged: Judged = field(default_factory=Judged)
+
+    @property
+    def claims(self) -> list[JudgedClaim]:
+        """Those of all its pages."""
+        return [*chain(*self.judged.claims.values())]
 
     @property
     def found(self) -> str:
         """What was found, in a sentence: of its first claim with a headline, else of its first page."""
-        return sentence_of(self.headlines) or next(
+        return sentence_of(self.judged.headlines) or next(
             (its.found for its in self.pages if its.found), ""
         )
 
@@ -41,11 +58,6 @@ class StudyReport:
         """Its notebooks that were not run."""
         ran = {page.stem.rpartition("/")[2] for page in self.pages}
         return [name for name in self.study.notebooks if name not in ran]
-
-    @property
-    def profiles(self) -> list[str]:
-        """Profiles of its pages."""
-        return values_of(self.pages, "profile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +77,8 @@ class Report:
     @property
     def gains(self) -> Sequence[Cell]:
         """The number that matters, in each setting: of the first headline of the first study that has one."""
-        found = (claim.cells for one in self.studies for claim in one.headlines)
+        found = (claim.cells for one in self.studies for claim in one.judged.headlines)
         return next(found, ())
-
-    @property
-    def profiles(self) -> list[str]:
-        """Profiles of the pages: one, unless a part was run again with another."""
-        return values_of(self.pages, "profile")
-
-    @property
-    def seeds(self) -> list[str]:
-        """Seeds of the pages, as the profiles."""
-        return values_of(self.pages, "seed")
 
     @property
     def machine(self) -> Mapping[str, str]:
@@ -93,13 +95,13 @@ def _shared(found: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     return found[0] if found and all(one == found[0] for one in found) else {}
 
 
-def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
-    """The values of a parameter in pages, each once."""
+def _values_of(pages: Sequence[Page], parameter: str) -> str:
+    """The values of a parameter in pages: one, unless a part was run again with another."""
     values = [str(page.parameters[parameter]) for page in pages if parameter in page.parameters]
-    return list(dict.fromkeys(values))
+    return ", ".join(dict.fromkeys(values)) or "unknown"
 
 
 def index_html(report: Report, navigation: Navigation) -> str:
     """The first page, which loads files beside it and nothing else; every text in it is escaped."""
     given = {"report": report, "looks": LOOKS, "navigation": navigation}
-    return render("index.html.j2", here=FRONT.link, **given)
+    return render("index.html.j2", here=FRONT.link, values_of=_values_of, **given)

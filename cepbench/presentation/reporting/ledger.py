@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 from pandas.io.formats.style import Styler
 
-from cepbench.presentation.reporting.states import (
-    EXCEEDS,
-    FAILS,
-    HOLDS,
-    IN_WORK,
-    OPEN,
-    PARTLY,
-    UNDECIDED,
-)
-from cepbench.presentation.reporting.verdicts import (
-    by_claim,
-    place_and_basis,
-    shown_interval,
-    shown_value,
-    tested,
-    varied_in,
-)
+from cepbench.presentation.reporting import states, verdicts
 
-#: State → class of its look in the style sheet, and a sign, since colour alone says nothing.
+#: State → class of its look in the style sheet, a sign, since colour alone says nothing, and its colour
+#: where there is no style sheet.
 LOOKS = {
-    HOLDS: ("holds", "✓"),
-    EXCEEDS: ("exceeds", "»"),
-    IN_WORK: ("in-work", "◑"),
-    PARTLY: ("partly", "½"),
-    UNDECIDED: ("undecided", "~"),
-    FAILS: ("fails", "✗"),
-    OPEN: ("open", "?"),
+    states.HOLDS: ("holds", "✓", "#117733"),
+    states.EXCEEDS: ("exceeds", "»", "#00578a"),
+    states.IN_WORK: ("in-work", "◑", "#0b6a6a"),
+    states.PARTLY: ("partly", "½", "#7a5200"),
+    states.UNDECIDED: ("undecided", "~", "#5a5080"),
+    states.FAILS: ("fails", "✗", "#882255"),
+    states.OPEN: ("open", "?", "#616161"),
 }
 
 #: Heads of the columns of tests on what is counted, and on what a clock says.
 WORK, TIME = "in work", "in time"
-
-#: The variables are those of the site, which has others in the dark.
-_COLOURS = {
-    HOLDS: "--holds, #117733",
-    EXCEEDS: "--exceeds, #00578a",
-    IN_WORK: "--in-work, #0b6a6a",
-    PARTLY: "--partly, #7a5200",
-    UNDECIDED: "--undecided, #5a5080",
-    FAILS: "--fails, #882255",
-    OPEN: "--open, #616161",
-}
 
 
 def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
@@ -61,7 +35,7 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     last, as "also". A ``short`` one is without the checks and their conditions of failure, and without
     anchors: links lead to the longer table of a claim.
     """
-    first = by_claim(table)
+    first = verdicts.by_claim(table)
     main = table.drop_duplicates(["paper", "id"], keep="last")
     columns = {
         head: _lines(table, table["is_timed"] == timed)
@@ -92,7 +66,7 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
             return str(Markup('<span id="{}">{}</span>').format(anchor, text))
 
         styler = styler.format(anchored, subset=["claim"])
-    return styler.map(_verdict_look, subset=["verdict"])
+    return styler.map(lambda verdict: f"{_colour(verdict)}; font-weight: bold", subset=["verdict"])
 
 
 def _conditions(table: pd.DataFrame) -> list[str]:
@@ -105,13 +79,13 @@ def _conditions(table: pd.DataFrame) -> list[str]:
 
 def _lines(table: pd.DataFrame, chosen: pd.Series[bool]) -> list[str]:
     """The chosen rows of each claim that had data, a line each."""
-    varied = varied_in(table)
+    varied = verdicts.varied_in(table)
     lines: dict[str, list[str]] = {str(name): [] for name in table["id"].unique()}
-    shown = tested(table[chosen]).sort_values("also", kind="stable")
+    shown = verdicts.tested(table[chosen]).sort_values("also", kind="stable")
     several = shown.groupby("id")["basis"].transform("nunique") > 1
     rows: Iterator[Any] = shown.itertuples()
     for row in rows:
-        what = place_and_basis(row, varied, several=several[row.Index])
+        what = verdicts.place_and_basis(row, varied, several=several[row.Index])
         lines[row.id].append(f"{LOOKS[row.verdict][1]} {what} {measured_text(row)}")
     return ["\n".join(its) for its in lines.values()]
 
@@ -120,8 +94,8 @@ def measured_text(row: Any) -> str:
     """Value and interval of a row, with the number of patterns, and of bounds among them."""
     if pd.isna(row.value):
         return f"{row.lack}: {row.detail}"
-    interval = shown_interval(row)
-    text = shown_value(row.value) + (f" ({interval})" if interval else "")
+    interval = verdicts.shown_interval(row)
+    text = verdicts.shown_value(row.value) + (f" ({interval})" if interval else "")
     counts = [f"{row.patterns} patterns"]
     counts += [f"{row.bounds} bounds"] if row.bounds else []
     counts += [f"{row.left_out} left out"] if row.left_out else []
@@ -130,13 +104,13 @@ def measured_text(row: Any) -> str:
 
 def _coloured(cell: object) -> str:
     """Lines of a cell, the sign of each in the colour of its verdict."""
-    verdicts = {sign: verdict for verdict, (_, sign) in LOOKS.items()}
+    by_sign = {sign: verdict for verdict, (_, sign, _) in LOOKS.items()}
     lines = []
     for line in str(cell).splitlines():
         sign, _, text = line.partition(" ")
         lines.append(
-            Markup('<span role="img" aria-label="{}" style="color: var({})">{}</span> {}').format(
-                verdicts[sign], Markup(_COLOURS[verdicts[sign]]), sign, text
+            Markup('<span role="img" aria-label="{}" style="{}">{}</span> {}').format(
+                by_sign[sign], _colour(by_sign[sign]), sign, text
             )
         )
     return str(Markup("<br>").join(lines)) or "–"
@@ -149,7 +123,7 @@ def anchor_of(claim: str) -> str:
 
 def reasons_for_readers(table: pd.DataFrame) -> Styler:
     """The reasons behind a table of verdicts, each once, with the claims it is about."""
-    first = by_claim(table)
+    first = verdicts.by_claim(table)
     known = first[first["reason"] != ""]
     shown = known.groupby(["title", "reason"], sort=False)["statement"].agg(" ".join).reset_index()
     heads = {"title": "why", "reason": "in full", "statement": "claims"}
@@ -166,7 +140,7 @@ def for_readers(table: pd.DataFrame) -> Styler:
     for name in table.columns:
         ends = ["low", "high"] if name == "value" else [f"{name}_low", f"{name}_high"]
         if set(ends) <= set(table.columns):
-            shown[name] = _with_intervals(table, (name, *ends))
+            shown[name] = _with_intervals(table, [name, *ends])
             words = _WORDS_OF.get(name, name.replace("_", " "))
             shown = shown.drop(columns=ends).rename(columns={name: f"{words} (95 %)"})
     shown.columns = [_WORDS_OF.get(name, name.replace("_", " ")) for name in shown.columns]
@@ -192,14 +166,11 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _with_intervals(
-    table: pd.DataFrame, columns: Sequence[str] = ("value", "low", "high")
-) -> list[str]:
+def _with_intervals(table: pd.DataFrame, columns: list[str]) -> list[str]:
+    shown = verdicts.shown_value
     return [
-        "–"
-        if pd.isna(value)
-        else f"{shown_value(value)} ({shown_value(low)} to {shown_value(high)})"
-        for value, low, high in table[list(columns)].itertuples(index=False)
+        "–" if pd.isna(value) else f"{shown(value)} ({shown(low)} to {shown(high)})"
+        for value, low, high in table[columns].itertuples(index=False)
     ]
 
 
@@ -208,5 +179,7 @@ def _left_aligned(shown: pd.DataFrame) -> Styler:
     return styler.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
 
 
-def _verdict_look(verdict: Any) -> str:
-    return f"color: var({_COLOURS[verdict]}); font-weight: bold"
+def _colour(verdict: str) -> str:
+    """The colour of a verdict: of the site, which has another in the dark, or else that of its look."""
+    name, _, colour = LOOKS[verdict]
+    return f"color: var(--{name}, {colour})"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,11 @@ from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
 from cepbench.presentation.reporting.forked_kernels import Kernel, quiet_kernels
-from cepbench.presentation.reporting.parameters import checked_parameters, unknown_parameter
+from cepbench.presentation.reporting.parameters import (
+    checked_parameters,
+    literals,
+    unknown_parameter,
+)
 from cepbench.presentation.reporting.provenance import machine, versions
 
 #: A line that Python prints for a warning.
@@ -33,15 +35,6 @@ def parameters_of(notebook: str | Path) -> dict[str, str]:
     except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError) as error:
         raise ReportError(f"{path} is no notebook that Jupyter can read: {error}") from error
     return {name: entry["default"] for name, entry in found.items()}
-
-
-def literals(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """The default values among the texts of :func:`parameters_of` that are literals."""
-    found = {}
-    for name, text in parameters.items():
-        with suppress(ValueError, SyntaxError):
-            found[name] = ast.literal_eval(text)
-    return found
 
 
 def run_notebook(

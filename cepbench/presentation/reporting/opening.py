@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from cepbench.errors import ReportError
 from cepbench.experiments.plugins import load_plugins
 from cepbench.presentation.figures.offline import use_offline_charts
-from cepbench.presentation.reporting.parameters import checked_parameters, unknown_parameter
+from cepbench.presentation.reporting.parameters import (
+    checked_parameters,
+    literals,
+    unknown_parameter,
+)
 
 #: First line of the cell that papermill inserts after the one with the parameters.
 _INJECTED = "# Parameters"
-
-#: The default of a parameter that is computed.
-_NO_LITERAL = object()
 
 
 def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
@@ -53,17 +53,17 @@ def _check_kernel() -> None:
     shell = get_ipython()
     if shell is not None:
         names = shell.user_ns
-        defaults = _declared(list(names.get("In", [])))
+        defaults = literals(_declared(list(names.get("In", []))))
         given = {name: names[name] for name in defaults if name in names}
         names.update(checked_parameters(given, defaults))
 
 
-def _declared(cells: Sequence[str]) -> dict[str, Any]:
-    """The parameters that cells above the first call declare, with their defaults if these are literals.
+def _declared(cells: Sequence[str]) -> dict[str, str]:
+    """The parameters that cells above the first call declare, with their defaults as Python text.
 
     Another one that papermill sets is a :class:`ReportError`.
     """
-    declared: dict[str, Any] = {}
+    declared: dict[str, str] = {}
     for text in cells:
         if f"{open_notebook.__name__}(" in text:
             break
@@ -74,17 +74,17 @@ def _declared(cells: Sequence[str]) -> dict[str, Any]:
                     raise unknown_parameter(name, declared, "this notebook")
             break
         declared |= assigned
-    return {name: default for name, default in declared.items() if default is not _NO_LITERAL}
+    return declared
 
 
-def _assigned(text: str) -> dict[str, Any]:
-    """Names that a cell assigns at its top level, and their values."""
+def _assigned(text: str) -> dict[str, str]:
+    """Names that a cell assigns at its top level, and their values as Python text."""
     try:
         statements = ast.parse(text).body
     except SyntaxError:  # a cell that is no Python, such as one that failed
         return {}
     return {
-        target.id: _value(statement.value)
+        target.id: ast.unparse(statement.value) if statement.value else ""
         for statement in statements
         if isinstance(statement, ast.Assign | ast.AnnAssign)
         for target in (
@@ -92,10 +92,3 @@ def _assigned(text: str) -> dict[str, Any]:
         )
         if isinstance(target, ast.Name)
     }
-
-
-def _value(expression: ast.expr | None) -> Any:
-    try:
-        return _NO_LITERAL if expression is None else ast.literal_eval(expression)
-    except ValueError:
-        return _NO_LITERAL

@@ -135,10 +135,9 @@ def body_of(notebook: NotebookNode, *, folder: str, code: Code = "folded") -> Bo
         for place, cell in enumerate(cells)
         if cell.cell_type == "code"
     ]
-    its = arranged(cells, charts, twins)
-    body.lead = _html_of(shown, its.lead)
-    body.html = _html_of(shown, its.sections)
-    body.method = _html_of(shown, its.method) + _html_of(shown, listing, code="plain")
+    lead, sections, method = arranged(cells, charts, twins)
+    body.lead, body.html = _html_of(shown, lead), _html_of(shown, sections)
+    body.method = _html_of(shown, method) + _html_of(shown, listing, code="plain")
     return body
 
 

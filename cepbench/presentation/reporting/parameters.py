@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, NoneType
@@ -54,6 +55,15 @@ def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportErro
     return ReportError(
         f"there is no parameter {name!r} in {where}{hint} There are {', '.join(names) or 'none at all'}"
     )
+
+
+def literals(parameters: Mapping[str, str]) -> dict[str, Any]:
+    """The values of parameters, given as Python text, that are literals."""
+    found = {}
+    for name, text in parameters.items():
+        with suppress(ValueError, SyntaxError):
+            found[name] = ast.literal_eval(text)
+    return found
 
 
 def _anything(value: Any, name: str) -> Any:

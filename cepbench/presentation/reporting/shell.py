@@ -7,7 +7,6 @@ They load from a disk as well as from a server, since the policy allows both and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -61,7 +60,7 @@ def render(template: str, **variables: Any) -> str:
     elsewhere begin with ``root``, which is found from it.
     """
     root = root_of(variables.get("here", ""))
-    return _environment().get_template(template).render(**_SHARED, root=root, **variables)
+    return _environment().get_template(template).render(root=root, **variables)
 
 
 def with_contents(page: str) -> str:
@@ -88,9 +87,6 @@ def root_of(path: str) -> str:
     return "../" * path.count("/")
 
 
-_SHARED: Mapping[str, str] = {"content_policy": CONTENT_POLICY, "assets": ASSETS}
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -100,8 +96,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["duration"] = duration
-    environment.filters["moment"] = _moment
+    environment.filters.update(duration=duration, moment=_moment)
+    environment.globals.update(content_policy=CONTENT_POLICY, assets=ASSETS)
     return environment
 
 

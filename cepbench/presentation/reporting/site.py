@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +19,23 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
+from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
-from cepbench.presentation.reporting.index import Report, StudyReport, index_html
+from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
 from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
-from cepbench.presentation.reporting.notebooks import (
-    literals,
-    parameters_of,
-    read_notebook,
-    run_notebook,
-)
+from cepbench.presentation.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, code_of, page_of
 from cepbench.presentation.reporting.parameters import (
     PROFILES,
     checked_parameters,
+    literals,
     unknown_parameter,
 )
 from cepbench.presentation.reporting.provenance import benchmarks_in
-from cepbench.presentation.reporting.requests import (
-    LEDGER,
-    Request,
-    rank_of,
-    requests_for,
-    settings_of,
-    study_of,
-)
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
-from cepbench.presentation.reporting.story import (
-    JudgedClaim,
-    facts,
-    headlines,
-    judged_claims,
-    regime_lines,
-    sentence_of,
-)
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
 from cepbench.presentation.reporting.verdicts import counts_of
 
@@ -77,17 +57,15 @@ def build_report(
     profile: str = "quick",
     seed: int = 0,
     notebooks: str | Path = "notebooks",
-    only: Sequence[str | Request] = (),
-    studies: Sequence[str] = (),
+    only: Sequence[str | requests.Request] = (),
     parameters: Mapping[str, Any] | None = None,
     plugins: Sequence[str | Path] = (),
-    data: str | Path | None = None,
     strict: bool = False,
     on_progress: Callable[[str, str], object] = print,
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
 
-    Raises ReportError if the profile, a study or a parameter is unknown, a notebook is missing or
+    Raises ReportError if the profile or a parameter is unknown, a notebook is missing or
     has the name of another page, a cell fails, or warns where that is an error, or another process
     writes the report; ExperimentError if a sweep that a notebook reads cannot be measured;
     PlanGeneratorError if a file of plug-ins is missing, fails or registers nothing.
@@ -95,31 +73,27 @@ def build_report(
     Parameters
     ----------
     folder : path
-        Gets the site, and a folder of results a notebook.
+        Gets the site, a folder of results a notebook, and in ``data`` generated streams for the next report.
     profile : str
         ``quick`` takes minutes and ``full`` hours; with the seed a parameter of the notebooks.
     only : sequence of str or Request
         Names of notebooks in the folder ``notebooks``, or paths of any; all of the report by default.
-    studies : sequence of str
-        Citation keys: the notebooks of these studies, beside those in ``only``.
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
         Python files with plan generators or evaluators, which the notebooks load.
-    data : path, optional
-        Where the generated stream is kept for the next report; ``<folder>/data`` by default.
     strict : bool
         A warning that a cell prints is an error.
     on_progress : callable
         Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
     """
     target = Path(folder)
-    wanted = [each for each in only if isinstance(each, Request)]
-    if len(wanted) < len(only) or studies or not only:
+    wanted = [each for each in only if isinstance(each, requests.Request)]
+    if len(wanted) < len(only) or not only:
         named = [each for each in only if isinstance(each, str)]
-        wanted += requests_for(named, notebooks, studies=studies)
+        wanted += requests.requests_for(named, notebooks)
     for request in wanted:
-        study = study_of(request.stem)
+        study = requests.study_of(request.stem)
         profiles = study.profiles if study else PROFILES
         if profile not in profiles:
             raise ReportError(
@@ -132,13 +106,13 @@ def build_report(
         if not any(name in names for names in known.values()):
             raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
     load_plugins(plugins)  # so that errors in them are raised before anything runs
-    streams = Path(data) if data else target / "data"
+    streams = target / "data"
     by_stem = {request.stem: request for request in wanted}
     metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
     settings = {}
     for stem, request in by_stem.items():
         given = {
-            **settings_of(
+            **requests.settings_of(
                 request,
                 known[stem],
                 report=target,
@@ -244,7 +218,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
         bodies[stem] = body_of(notebook, folder=stem, code=code_of(group))
-        its = judged[group].fields_of(stem) if group in judged else {}
+        its = _fields_of(stem, judged[group]) if group in judged else {}
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
@@ -274,7 +248,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     index = target / "index.html"
     report = Report(
         pages,
-        facts=facts(target, [page.stem for page in pages]),
+        facts=story.facts(target, [page.stem for page in pages]),
         studies=studies,
         benchmarks=benchmarks,
         documentation=documentation,
@@ -292,7 +266,7 @@ def _executed(target: Path, on_progress: Callable[[str, str], object]) -> dict[s
         if path.stem == path.parent.name
     ]
     found = {}
-    for stem in sorted(stems, key=rank_of):
+    for stem in sorted(stems, key=requests.rank_of):
         notebook = read_notebook(target / stem / f"{Path(stem).name}.ipynb")
         if notebook.metadata.get("papermill", {}).get("exception"):
             on_progress(stem, "left out, since a cell of it failed; run it again")
@@ -325,34 +299,21 @@ def _page(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What the ledger of a study says; empty if it was not run."""
-
-    #: Name of a page → the claims that are judged from its results.
-    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
-    headlines: Sequence[JudgedClaim] = ()
-    #: What holds where: a regime, or empty, and sentences.
-    lines: Sequence[tuple[str, str]] = ()
-    verdicts: Mapping[str, int] = field(default_factory=dict)
-    #: The page of the ledger, if there is one.
-    link: str = ""
-
-    def fields_of(self, stem: str) -> dict[str, Any]:
-        """Fields of a page: its claims and what was found, or of the ledger what holds where."""
-        name = stem.rpartition("/")[2]
-        if name == LEDGER:
-            return {"lines": self.lines}
-        claims = self.claims.get(name, ())
-        return {"claims": claims, "found": sentence_of(claims)}
+def _fields_of(stem: str, judged: Judged) -> dict[str, Any]:
+    """Fields of a study's page: its claims and what was found, or of the ledger what holds where."""
+    name = stem.rpartition("/")[2]
+    if name == requests.LEDGER:
+        return {"lines": judged.lines}
+    claims = judged.claims.get(name, ())
+    return {"claims": claims, "found": story.sentence_of(claims)}
 
 
-def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
-    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
+def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
+    path = target / study.key / requests.LEDGER / f"{requests.LEDGER}.parquet"
     beside = path.with_name("numbers.parquet")
     if not path.exists() or not beside.exists():
-        return _Judged()
-    stem = f"{study.key}/{LEDGER}"
+        return Judged()
+    stem = f"{study.key}/{requests.LEDGER}"
     page = f"{stem}.html" if stem in stems else ""
 
     def link(claim: Claim) -> str:
@@ -360,28 +321,19 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> _Judged:
         return f"{page}#{anchor_of(claim.id)}" if page else ""
 
     ledger = pd.read_parquet(path)
-    return _Judged(
-        claims=judged_claims(ledger, link),
-        headlines=headlines(ledger, link),
-        lines=regime_lines(study, ledger, pd.read_parquet(beside)),
+    return Judged(
+        claims=story.judged_claims(ledger, link),
+        headlines=story.headlines(ledger, link),
+        lines=story.regime_lines(study, ledger, pd.read_parquet(beside)),
         verdicts=counts_of(ledger),
         link=page,
     )
 
 
-def _study_report(
-    target: Path, study: Study, pages: Sequence[Page], judged: _Judged
-) -> StudyReport:
+def _study_report(target: Path, study: Study, pages: Sequence[Page], judged: Judged) -> StudyReport:
     own = [page for page in pages if page.group == study.key]
-    return StudyReport(
-        study,
-        own,
-        picture=write_thumbnail(target, ((its.stem, name) for its in own for name in its.figures)),
-        headlines=judged.headlines if own else (),
-        verdicts=judged.verdicts,
-        claims=[*chain(*judged.claims.values())] if own else (),
-        ledger_link=judged.link,
-    )
+    figures = ((its.stem, name) for its in own for name in its.figures)
+    return StudyReport(study, own, write_thumbnail(target, figures), judged if own else Judged())
 
 
 def _write_pictures(target: Path, stem: str, body: Body) -> None:

@@ -14,21 +14,10 @@ from cepbench.experiments.studies.registry import find_study
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
+from cepbench.presentation.reporting import verdicts
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
 from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED
-from cepbench.presentation.reporting.verdicts import (
-    by_claim,
-    filled,
-    overall_of,
-    place_and_basis,
-    place_of,
-    quotable,
-    shown_interval,
-    shown_percent,
-    shown_value,
-    tested,
-    varied_in,
-)
+from cepbench.presentation.reporting.verdicts import shown_percent, shown_value
 
 #: Columns of results that :func:`facts` reads.
 _COUNTED = ["pattern", "generator", "status", "seconds", "events"]
@@ -72,14 +61,14 @@ def judged_claims(
     where a claim is explained.
     """
     found: dict[str, list[JudgedClaim]] = {}
-    varied = varied_in(ledger)
+    varied = verdicts.varied_in(ledger)
     for claim, rows in _known(ledger):
         several = len(claim.tests) > 1
         cells = [
             Cell(
-                place_and_basis(row, varied, several=several),
+                verdicts.place_and_basis(row, varied, several=several),
                 _NOTHING if pd.isna(row.value) else shown_value(row.value),
-                shown_interval(row),
+                verdicts.shown_interval(row),
                 row.verdict,
             )
             for row in rows
@@ -95,21 +84,23 @@ def judged_claims(
 def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
     """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`judged_claims`."""
     found = []
-    varied = varied_in(ledger)
+    varied = verdicts.varied_in(ledger)
     for claim, rows in _known(ledger):
-        cells = []
-        for row in rows:
-            if (
-                row.also
-                or not claim.headline
-                or row.basis != claim.main.basis
-                or pd.isna(row.value)
-            ):
-                continue
-            shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
-            written = shown_percent if "{percent}" in claim.headline else shown_value
-            measured, interval = claim.headline.format(**shown), shown_interval(row, written)
-            cells.append(Cell(place_of(row, varied), measured, interval, row.verdict))
+        if not claim.headline:
+            continue
+        written = shown_percent if "{percent}" in claim.headline else shown_value
+        cells = [
+            Cell(
+                verdicts.place_of(row, varied),
+                claim.headline.format(
+                    value=shown_value(row.value), percent=shown_percent(row.value)
+                ),
+                verdicts.shown_interval(row, written),
+                row.verdict,
+            )
+            for row in rows
+            if not (row.also or row.basis != claim.main.basis or pd.isna(row.value))
+        ]
         if cells:
             found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
     return found
@@ -142,17 +133,17 @@ def regime_lines(
     and its sentences.
     """
     file = ledger_file(study)
-    quoted = quotable(ledger, numbers)
+    quoted = verdicts.quotable(ledger, numbers)
     lines = []
     for regime in [name for name in ledger["regime"].unique() if name]:
-        text = filled(file.regime_line, quoted, regime=regime)
+        text = verdicts.filled(file.regime_line, quoted, regime=regime)
         if text:
-            rows = tested(ledger[ledger["regime"] == regime])
-            verdicts = [overall_of(part) for _, part in rows.groupby("id", sort=False)]
-            lines.append((regime, f"{_counted(verdicts)} {text}"))
-    text = filled(file.last_line, quoted)
+            rows = verdicts.tested(ledger[ledger["regime"] == regime])
+            overall = [verdicts.overall_of(part) for _, part in rows.groupby("id", sort=False)]
+            lines.append((regime, f"{_counted(overall)} {text}"))
+    text = verdicts.filled(file.last_line, quoted)
     if text:
-        lines.append(("", f"{_counted(list(by_claim(ledger)['overall']))} {text}"))
+        lines.append(("", f"{_counted(list(verdicts.by_claim(ledger)['overall']))} {text}"))
     return lines
 
 
@@ -176,15 +167,14 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
     return [(_large(number), what) for what, number in found.items() if number]
 
 
-def _counted(verdicts: list[str]) -> str:
+def _counted(overall: list[str]) -> str:
     """How many of the claims have each verdict, as a sentence."""
-    counts = [(verdict, verdicts.count(verdict)) for verdict in STATES]
     words = ", ".join(
         f"{count} {verdict if count == 1 else PLURAL[verdict]}"
-        for verdict, count in counts
-        if count
+        for verdict in STATES
+        if (count := overall.count(verdict))
     )
-    return f"Of {len(verdicts)} claims, {words}."
+    return f"Of {len(overall)} claims, {words}."
 
 
 def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, list[Any]]]:

@@ -30,22 +30,13 @@ from cepbench.experiments.analysis.checks import (
 from cepbench.experiments.analysis.settings import Setting, by_setting
 from cepbench.experiments.studies.registry import find_study
 from cepbench.experiments.studies.study import Study
+from cepbench.presentation.reporting import states
 from cepbench.presentation.reporting.claims import (
     PARTIAL_MATCHES,
     PLACEHOLDER,
     Claim,
     ClaimTest,
     ledger_file,
-)
-from cepbench.presentation.reporting.states import (
-    HOLDS,
-    NOT_COMPARABLE,
-    OPEN,
-    STATES,
-    UNDECIDED,
-    judge,
-    state_in_setting,
-    state_of,
 )
 
 #: Columns that name a setting.
@@ -58,8 +49,8 @@ _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 def overall_of(rows: pd.DataFrame) -> str:
     """The state of one claim, of its rows of :func:`ledger` that decide, or of some of them."""
     its = rows[~rows["also"]] if not rows["also"].all() else rows
-    return state_of(
-        state_in_setting(zip(part["verdict"], part["is_timed"], strict=True))
+    return states.state_of(
+        states.state_in_setting(zip(part["verdict"], part["is_timed"], strict=True))
         for _, part in its.groupby(list(SETTING), sort=False)
     )
 
@@ -162,10 +153,7 @@ def _fields(measured: Measured) -> dict[str, object]:
 
 
 def _judged(
-    claim: Claim,
-    study: Study,
-    settings: Sequence[tuple[Setting, pd.DataFrame | None]],
-    seed: int,
+    claim: Claim, study: Study, settings: Sequence[tuple[Setting, pd.DataFrame | None]], seed: int
 ) -> list[dict[str, Any]]:
     """Rows of a claim; a setting that has none of its data is left out beside those that have."""
     rows: list[dict[str, Any]] = []
@@ -177,7 +165,7 @@ def _judged(
     rows = [row for row in rows if not informed or tuple(row[name] for name in SETTING) in informed]
     for engine in study.engines:
         of_engine = [row for row in rows if engine in (row["engine"], row["regime"])]
-        if any(row["verdict"] != OPEN for row in of_engine):
+        if any(row["verdict"] != states.OPEN for row in of_engine):
             for row in rows:
                 row["also"] = engine not in (row["engine"], row["regime"])
             break
@@ -185,9 +173,10 @@ def _judged(
 
 
 def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, object]:
-    verdict, lack, detail = judge(measured, test.low, test.high, is_factor=test.is_factor)
-    if claim.absolute and verdict != OPEN:
-        verdict, lack, detail = OPEN, NOT_COMPARABLE, "a time in seconds on another machine"
+    verdict, lack, detail = states.judge(measured, test.low, test.high, is_factor=test.is_factor)
+    if claim.absolute and verdict != states.OPEN:
+        verdict, lack = states.OPEN, states.NOT_COMPARABLE
+        detail = "a time in seconds on another machine"
     return {
         "basis": test.basis,
         "is_timed": test.is_timed,
@@ -204,9 +193,9 @@ def _with_overall(
     claim: Claim, part: pd.DataFrame, quoted: pd.DataFrame, varied: Sequence[str]
 ) -> pd.DataFrame:
     overall = overall_of(part)
-    why = "" if overall == HOLDS else _why(part, overall, varied)
+    why = "" if overall == states.HOLDS else _why(part, overall, varied)
     title = reason = ""
-    if claim.reason and overall != HOLDS:
+    if claim.reason and overall != states.HOLDS:
         title = claim.reason.heading
         reason = filled(claim.reason.sentences, quoted)
     return part.assign(overall=overall, why=why, title=title, reason=reason)
@@ -215,14 +204,14 @@ def _with_overall(
 def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     """Where a claim holds and where not; what is missing where it is not testable."""
     deciding = part[~part["also"]]
-    if overall == OPEN:
+    if overall == states.OPEN:
         causes = dict.fromkeys(zip(deciding["lack"], deciding["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
     rows_tested = tested(deciding)
-    if rows_tested["verdict"].nunique() == 1 and overall != UNDECIDED:
+    if rows_tested["verdict"].nunique() == 1 and overall != states.UNDECIDED:
         return ""
     texts = []
-    for verdict in STATES:
+    for verdict in states.STATES:
         its = rows_tested[rows_tested["verdict"] == verdict]
         places: dict[str, list[str]] = {}
         rows: Iterable[Any] = its.itertuples(index=False)
@@ -326,7 +315,7 @@ def by_claim(table: pd.DataFrame) -> pd.DataFrame:
 def counts_of(table: pd.DataFrame) -> dict[str, int]:
     """Verdict → how many claims of :func:`ledger` have it; every verdict is there."""
     overall = by_claim(table)["overall"]
-    return {verdict: int((overall == verdict).sum()) for verdict in STATES}
+    return {verdict: int((overall == verdict).sum()) for verdict in states.STATES}
 
 
 def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
@@ -338,4 +327,4 @@ def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
     ]
     heads = [*columns, "verdict"]
     counted = pd.DataFrame(judged, columns=heads).groupby(heads, sort=False).size()
-    return counted.unstack(fill_value=0).reindex(columns=list(STATES), fill_value=0)
+    return counted.unstack(fill_value=0).reindex(columns=list(states.STATES), fill_value=0)

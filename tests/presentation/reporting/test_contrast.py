@@ -15,7 +15,7 @@ AA = 4.5
 
 TEXTS = [
     (text, ground)
-    for text in ("text", "quiet", "link", *(look for look, _ in LOOKS.values()))
+    for text in ("text", "quiet", "link", *(look for look, *_ in LOOKS.values()))
     for ground in ("page", "panel")
 ] + [("text", "mark")]
 TEXTS += [("on-verdict", look) for look in ("holds", "exceeds", "in-work", "partly", "fails")]

@@ -14,7 +14,7 @@ from PIL import Image
 from cepbench.experiments.studies.kolchinsky2018 import STUDY
 from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.downloads import Thumbnail, write_thumbnail
-from cepbench.presentation.reporting.index import Report, StudyReport, index_html
+from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
 from cepbench.presentation.reporting.navigation import Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import benchmarks_in, machine, versions
@@ -88,9 +88,9 @@ def test_a_card_has_a_figure_that_fits_and_what_was_found(tmp_path: Path) -> Non
 def test_pages_of_several_runs_are_not_taken_for_one() -> None:
     later = replace(page(), parameters={"profile": "full"}, versions={"numpy": "8.9"})
     report = Report([page(), later])
-    assert report.profiles == ["quick", "full"] and report.seeds == ["17"]
     assert report.versions == {} and report.machine == {"processor": "X", "cores": "2"}
-    assert "quick, full" in text_of(report) and "numpy" not in text_of(report)
+    text = text_of(report)
+    assert "profilequick, full seed17 run" in text and "numpy" not in text
 
 
 def test_it_loads_files_beside_it_only_and_forbids_others() -> None:
@@ -154,7 +154,9 @@ def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
     assert first.measured.startswith("1.50 times") and first.interval == "1.25 to 1.75"
     assert second.measured.startswith("74 %") and second.interval == "−50 % to 80 %"
     assert [line.verdict for line in found] == [HOLDS, FAILS]
-    text = text_of(Report([], studies=[StudyReport(STUDY, [page()], headlines=found)]))
+    text = text_of(
+        Report([], studies=[StudyReport(STUDY, [page()], judged=Judged(headlines=found))])
+    )
     assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75" in text
     here = "Here: 1.50 times the throughput of TRIVIAL and EFREQ, 95 %: 1.25 to 1.75: holds."
     assert f"{statements['join-orders-faster']} {here}" in text
@@ -179,7 +181,7 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
     assert set(found) == {claim.results for claim in claims(STUDY)}
     every = [claim for its in found.values() for claim in its]
     assert len(every) == len(claims(STUDY))
-    study = StudyReport(STUDY, [page()], verdicts=counts_of(table), claims=every)
+    study = StudyReport(STUDY, [page()], judged=Judged({"": every}, verdicts=counts_of(table)))
     html = index_html(Report([page()], studies=[study]), NAVIGATION)
     text = " ".join(read_page(html).text.split())
     assert f"✓ 1 holds, ? {len(every) - 1} not testable" in text
@@ -218,7 +220,7 @@ def test_the_ledger_says_what_holds_where() -> None:
     assert lines[1][1].startswith("Of 1 claims, 1 holds. EFREQ's plans create 15.00 partial")
     assert regime_lines(STUDY, rows, numbers) == []  # a number is missing
     (headline,) = headlines(rows, lambda claim: "")
-    study = StudyReport(STUDY, [page()], headlines=[headline])
+    study = StudyReport(STUDY, [page()], judged=Judged(headlines=[headline]))
     text = text_of(Report([], studies=[study]))
     assert "1.00 times the throughput of TRIVIAL and EFREQ: sparse 95 %: 0.50 to 1.50" in text
     assert "3.00 times" in text and "holds in part." in text

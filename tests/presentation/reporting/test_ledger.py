@@ -39,7 +39,7 @@ def verdicts() -> pd.DataFrame:
 
 def test_every_verdict_has_a_look_and_a_sign_of_its_own() -> None:
     assert tuple(LOOKS) == STATES
-    assert len(set(LOOKS.values())) == len({sign for _, sign in LOOKS.values()}) == len(STATES)
+    assert len(set(LOOKS.values())) == len({sign for _, sign, _ in LOOKS.values()}) == len(STATES)
 
 
 def test_work_and_time_are_columns_and_a_test_in_a_setting_is_a_line() -> None:

@@ -19,22 +19,21 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
     spark: SparkSession, tmp_path: Path
 ) -> None:
     parameters = tiny_for("figure_8")
-    alone = measured_sweep(
-        "kolchinsky2018/latency", "quick", tmp_path / "data", seed=3, **parameters
-    )
+    report = tmp_path / "report"
+    alone = measured_sweep("kolchinsky2018/latency", "quick", report / "data", seed=3, **parameters)
     generators = set(alone.results["generator"])
     before = (alone.folder / "results.parquet").read_bytes()
     build_report(
-        tmp_path / "report", notebooks=NOTEBOOKS, only=["figure_8"], seed=3, parameters=parameters,
-        data=tmp_path / "data", plugins=[write_plugin(tmp_path)], on_progress=lambda what, state: None,
+        report, notebooks=NOTEBOOKS, only=["figure_8"], seed=3, parameters=parameters,
+        plugins=[write_plugin(tmp_path)], on_progress=lambda what, state: None,
     )  # fmt: skip
     assert (alone.folder / "results.parquet").read_bytes() == before
-    assert list((tmp_path / "data" / "sweeps").iterdir()) == [alone.folder]
-    (path,) = (tmp_path / "report").rglob("figure_8/results.parquet")
+    assert list((report / "data" / "sweeps").iterdir()) == [alone.folder]
+    (path,) = report.rglob("figure_8/results.parquet")
     results = pd.read_parquet(path)
     mine = results[results["generator"] == "BACKWARDS"]
     assert len(mine) and set(results["generator"]) == {*generators, "BACKWARDS"}
     assert len(results) == len(alone.results) + len(mine)
-    (page,) = (tmp_path / "report").rglob("figure_8.html")
+    (page,) = report.rglob("figure_8.html")
     text = page.read_text(encoding="utf-8")
     assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text
