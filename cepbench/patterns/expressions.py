@@ -303,11 +303,13 @@ class Comparison:
         left = self.left
         if isinstance(self.right, Duration):
             # Engines have the times in parts.
-            later, earlier, *_ = (
-                replace(its, name=whole_time(its.name) or its.name) for its in attributes_of(left)
-            )
-            left = Arithmetic("-", later, earlier)
+            left = self.difference(lambda name: whole_time(name) or name)
         return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
+
+    def difference(self, named: Callable[[str], str] = str) -> Arithmetic:
+        """``later - earlier`` of a comparison with a length of time, with other names of the times."""
+        later, earlier, *_ = self.attributes()
+        return Arithmetic("-", *(replace(its, name=named(its.name)) for its in (later, earlier)))
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of both sides, left to right."""

@@ -237,10 +237,7 @@ def _above(
 
 
 def _canonical(pattern: Pattern) -> tuple[Pattern, dict[str, str]]:
-    """The pattern with variables named in order of appearance, and their names before.
-
-    Equal for patterns that differ in names and in the order of their conditions alone.
-    """
+    """Equal for patterns that differ in names and in the order of conditions alone; their names before."""
     names = {name: f"x{number}" for number, name in enumerate(pattern.names, 1)}
     conditions = sorted((renamed(clause, names) for clause in pattern.conditions), key=str)
     found = replace(
