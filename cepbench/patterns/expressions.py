@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -384,6 +384,12 @@ class Clause:
     def with_attributes(self, change: Callable[[Attribute], Attribute]) -> Clause:
         """The clause with each attribute replaced, also inside aggregates."""
         return self.with_terms(partial(with_attribute, change=change))
+
+    def renamed(self, names: Mapping[str, str]) -> Clause:
+        """The clause with other names of some variables."""
+        return self.with_attributes(
+            lambda its: replace(its, variable=names.get(its.variable, its.variable))
+        )
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""

@@ -236,15 +236,12 @@ def _is_bound(variable: Variable) -> bool:
 
 def _distinct_negations(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
     def is_repeated(variable: Variable, other: Variable) -> bool:
-        def renamed(its: Attribute) -> Attribute:
-            return replace(its, variable=variable.name) if its.variable == other.name else its
-
         conditions = {
             name: [clause for clause in pattern.conditions if name in clause.variables]
             for name in (variable.name, other.name)
         }
-        renamed_ones = {clause.with_attributes(renamed) for clause in conditions[other.name]}
-        return variable.type == other.type and {*conditions[variable.name]} == renamed_ones
+        renamed = {c.renamed({other.name: variable.name}) for c in conditions[other.name]}
+        return variable.type == other.type and {*conditions[variable.name]} == renamed
 
     def change(structure: Structure) -> Iterator[Item]:
         if structure.operator is Operator.OR:

@@ -195,8 +195,7 @@ def _place(variable: Variable, pattern: Pattern) -> int:
 
 def _canonical(clause: Clause) -> Condition:
     """A clause without the name of its variable, each comparison with its lesser side first."""
-    unnamed = clause.with_attributes(lambda its: replace(its, variable="_"))
     return frozenset(
         min(str(c), str(Comparison(MIRRORED[c.operator], c.right, c.left)))
-        for c in unnamed.comparisons
+        for c in clause.renamed(dict.fromkeys(clause.variables, "_")).comparisons
     )
