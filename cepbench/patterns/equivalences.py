@@ -12,13 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from cepbench.patterns.expressions import (
-    Attribute,
-    Clause,
-    Comparison,
-    Expression,
-    attributes_of,
-)
+from cepbench.patterns.expressions import Attribute, Clause, Comparison, Expression, attributes_of
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 #: An expression over the event of one variable.
@@ -108,11 +102,7 @@ def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
     comparison = clause.comparisons[0]
     left, right = variables_of(comparison.left), variables_of(comparison.right)
     if len(left) == len(right) == 1 and left != right:
-        return (
-            (left.pop(), comparison.left),
-            comparison.operator,
-            (right.pop(), comparison.right),
-        )
+        return ((left.pop(), comparison.left), comparison.operator, (right.pop(), comparison.right))
     return None
 
 

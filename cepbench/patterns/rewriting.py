@@ -14,13 +14,7 @@ from typing import TypeGuard
 from cepbench.arguments import text as text_from
 from cepbench.errors import PatternError, UnsupportedPatternError
 from cepbench.markup import Html
-from cepbench.patterns.expressions import (
-    Aggregate,
-    Attribute,
-    Clause,
-    Comparison,
-    Expression,
-)
+from cepbench.patterns.expressions import Aggregate, Attribute, Clause, Comparison, Expression
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable

@@ -15,14 +15,7 @@ from itertools import pairwise
 
 from cepbench.errors import PlanError
 from cepbench.patterns.expressions import MIRRORED
-from cepbench.patterns.model import (
-    Attribute,
-    Clause,
-    Comparison,
-    Kind,
-    Pattern,
-    Variable,
-)
+from cepbench.patterns.model import Attribute, Clause, Comparison, Kind, Pattern, Variable
 
 #: A condition on one event: its comparisons as texts, without the name of the variable.
 Condition = frozenset[str]

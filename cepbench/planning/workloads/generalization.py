@@ -87,10 +87,7 @@ def generalization_of(pattern: Pattern, workload: Workload) -> Generalization | 
 
 
 def _pairs(
-    queries: Sequence[Generalization],
-    compared: int,
-    most: int,
-    hierarchy: ConceptHierarchy | None,
+    queries: Sequence[Generalization], compared: int, most: int, hierarchy: ConceptHierarchy | None
 ) -> Iterator[tuple[Generalization, Generalization]]:
     """Pairs of queries, not both of the first ``compared``, that have two types or concepts in common."""
     types = [[v.type for v in query.pattern.positive] for query in queries]
