@@ -71,14 +71,14 @@ def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[
     Equality through other variables is left out.
     """
     within = (clause for clause in clauses if {*clause.variables} <= {*names})
-    return _closed(sorted(sides, key=str) for clause in within if (sides := equated(clause)))
+    return closed(sorted(sides, key=str) for clause in within if (sides := equated(clause)))
 
 
 _V = TypeVar("_V", bound=Hashable)
 
 
-def _closed(equal: Iterable[Sequence[_V]]) -> list[list[_V]]:
-    """The classes of equal values, closed transitively, in order of appearance."""
+def closed(equal: Iterable[Sequence[_V]]) -> list[list[_V]]:
+    """The classes of values that are equal, or linked otherwise, closed transitively."""
     found: list[list[_V]] = []
     for values in equal:
         joined = [its for its in found if not set(its).isdisjoint(values)]
@@ -112,7 +112,7 @@ def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
     Each class has all values that are equal to each other, at least two, in order of appearance.
     Clauses other than an equality of values of two variables are ignored.
     """
-    return _closed(
+    return closed(
         (sides[0], sides[2])
         for sides in map(separated_sides, clauses)
         if sides is not None and sides[1] == "="
