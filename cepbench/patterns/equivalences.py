@@ -12,13 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from cepbench.patterns.expressions import (
-    Attribute,
-    Clause,
-    Comparison,
-    Expression,
-    attributes_of,
-)
+from cepbench.patterns.expressions import Attribute, Clause, Comparison, Expression, attributes_of
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 #: An expression over the event of one variable.
@@ -77,14 +71,14 @@ def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[
     Equality through other variables is left out.
     """
     within = (clause for clause in clauses if {*clause.variables} <= {*names})
-    return _closed(sorted(sides, key=str) for clause in within if (sides := equated(clause)))
+    return closed(sorted(sides, key=str) for clause in within if (sides := equated(clause)))
 
 
 _V = TypeVar("_V", bound=Hashable)
 
 
-def _closed(equal: Iterable[Sequence[_V]]) -> list[list[_V]]:
-    """The classes of equal values, closed transitively, in order of appearance."""
+def closed(equal: Iterable[Sequence[_V]]) -> list[list[_V]]:
+    """The classes of values that are equal, or linked otherwise, closed transitively."""
     found: list[list[_V]] = []
     for values in equal:
         joined = [its for its in found if not set(its).isdisjoint(values)]
@@ -108,11 +102,7 @@ def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
     comparison = clause.comparisons[0]
     left, right = variables_of(comparison.left), variables_of(comparison.right)
     if len(left) == len(right) == 1 and left != right:
-        return (
-            (left.pop(), comparison.left),
-            comparison.operator,
-            (right.pop(), comparison.right),
-        )
+        return ((left.pop(), comparison.left), comparison.operator, (right.pop(), comparison.right))
     return None
 
 
@@ -122,7 +112,7 @@ def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
     Each class has all values that are equal to each other, at least two, in order of appearance.
     Clauses other than an equality of values of two variables are ignored.
     """
-    return _closed(
+    return closed(
         (sides[0], sides[2])
         for sides in map(separated_sides, clauses)
         if sides is not None and sides[1] == "="

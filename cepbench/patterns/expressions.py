@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -303,11 +303,13 @@ class Comparison:
         left = self.left
         if isinstance(self.right, Duration):
             # Engines have the times in parts.
-            later, earlier, *_ = (
-                replace(its, name=whole_time(its.name) or its.name) for its in attributes_of(left)
-            )
-            left = Arithmetic("-", later, earlier)
+            left = self.difference(lambda name: whole_time(name) or name)
         return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
+
+    def difference(self, named: Callable[[str], str] = str) -> Arithmetic:
+        """``later - earlier`` of a comparison with a length of time, with other names of the times."""
+        later, earlier, *_ = self.attributes()
+        return Arithmetic("-", *(replace(its, name=named(its.name)) for its in (later, earlier)))
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of both sides, left to right."""
@@ -382,6 +384,12 @@ class Clause:
     def with_attributes(self, change: Callable[[Attribute], Attribute]) -> Clause:
         """The clause with each attribute replaced, also inside aggregates."""
         return self.with_terms(partial(with_attribute, change=change))
+
+    def renamed(self, names: Mapping[str, str]) -> Clause:
+        """The clause with other names of some variables."""
+        return self.with_attributes(
+            lambda its: replace(its, variable=names.get(its.variable, its.variable))
+        )
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""

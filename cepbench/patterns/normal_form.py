@@ -77,13 +77,10 @@ def _conjoined(condition: Condition) -> Iterator[tuple[Condition, bool]]:
 
 
 class _Rewriting:
-    """Distribution of OR over AND; a conjunct is a bit set of comparisons, held in an integer.
-
-    Uniting two conjuncts and testing implication take one machine instruction per 64 comparisons.
-    Bits are numbered in order of appearance.
-    """
+    """Distribution of OR over AND; a conjunct is a bit set of comparisons, held in an integer."""
 
     def __init__(self) -> None:
+        # In order of appearance. 64 comparisons take one machine instruction.
         self._numbers: dict[Comparison, int] = {}
         self._tried = 0
 

@@ -235,11 +235,7 @@ class Order:
 def _components(
     up: Sequence[Sequence[tuple[int, bool, Clause | None]]],
 ) -> tuple[list[int], list[list[int]]]:
-    """Tarjan's strongly connected components, without recursion.
-
-    Returns the component of each node, and the nodes of each component, in reverse topological
-    order.
-    """
+    """The component of each node, and Tarjan's strong components in reverse topological order."""
     component = [-1] * len(up)
     members: list[list[int]] = []
     index = [-1] * len(up)

@@ -311,7 +311,9 @@ class _Reader:
             listed = inside.pop("listed", None)
             trees = [tree for part in inside.values() for tree in nodes_of(part)]
             conditions = self._conditions(trees, reader)
-            strategy = self._selecting(tokens_of(parts["selecting"])[1], listed)
+            if listed is not None:
+                self._check_listed(listed, reader)
+            strategy = self._selecting(tokens_of(parts["selecting"])[1])
         elif "where" in parts:
             conditions = self._conditions(nodes_of(parts["where"]), reader)
         if "strategy" in parts:
@@ -487,10 +489,8 @@ class _Reader:
         attribute = [token for token in names_in(tree) if token is not name]
         return self._named_strategy(name, name_of(attribute[0]) if attribute else None, tree)
 
-    def _selecting(self, name: Token, listed: Node | None) -> Strategy:
+    def _selecting(self, name: Token) -> Strategy:
         """The strategy of ``WHERE strategy(variables) { conditions }``."""
-        if listed is not None:
-            self._check_listed(listed)
         attributes = self._equivalences
         if name.lower().replace("-", "_") != "partition_contiguity":
             return self._named_strategy(name, None, name)
@@ -543,17 +543,9 @@ class _Reader:
             )
         return known
 
-    def _check_listed(self, tree: Node) -> None:
+    def _check_listed(self, tree: Node, reader: ConditionReader) -> None:
         variables = self._structures.variables
-        listed = {name_of(names_in(one)[0]): one for one in nodes_of(tree)}
-        for name, place in listed.items():
-            if name not in variables:
-                self._source.fail(
-                    PatternNameError,
-                    f"unknown variable {name!r}; the pattern has {', '.join(variables)}"
-                    f"{did_you_mean(name, variables)}",
-                    place,
-                )
+        listed = {reader.known(names_in(one)[0]) for one in nodes_of(tree)}
         missing = [name for name in variables if name not in listed]
         if missing:
             self._source.fail(

@@ -102,9 +102,9 @@ class ConditionReader:
     def value(self, tree: Node) -> str | Expression:
         """The value of a column of RETURN: a variable's name, or an expression."""
         names = names_in(tree) if tree.data in ("parameter", "quoted") else []
-        return self._known(names[0]) if names else self._expression(tree, 1)
+        return self.known(names[0]) if names else self._expression(tree, 1)
 
-    def _known(self, token: Token) -> str:
+    def known(self, token: Token) -> str:
         """The name of a variable of the pattern."""
         (name,) = self.resolved([token])
         if name not in self._kinds:
@@ -359,7 +359,7 @@ class ConditionReader:
         """An attribute, and whether it ranges over all events before ``b[i]``."""
         variable, *_ = names_in(tree)
         _, attribute = self.resolved(names_in(tree))
-        name = self._known(variable)
+        name = self.known(variable)
         indices = nodes_of(tree)
         element = self._element(indices[0], name) if indices else "each"
         before = element == "before"

@@ -14,13 +14,7 @@ from typing import TypeGuard
 from cepbench.arguments import text as text_from
 from cepbench.errors import PatternError, UnsupportedPatternError
 from cepbench.markup import Html
-from cepbench.patterns.expressions import (
-    Aggregate,
-    Attribute,
-    Clause,
-    Comparison,
-    Expression,
-)
+from cepbench.patterns.expressions import Aggregate, Attribute, Clause, Comparison, Expression
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
@@ -236,15 +230,12 @@ def _is_bound(variable: Variable) -> bool:
 
 def _distinct_negations(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
     def is_repeated(variable: Variable, other: Variable) -> bool:
-        def renamed(its: Attribute) -> Attribute:
-            return replace(its, variable=variable.name) if its.variable == other.name else its
-
         conditions = {
             name: [clause for clause in pattern.conditions if name in clause.variables]
             for name in (variable.name, other.name)
         }
-        renamed_ones = {clause.with_attributes(renamed) for clause in conditions[other.name]}
-        return variable.type == other.type and {*conditions[variable.name]} == renamed_ones
+        renamed = {c.renamed({other.name: variable.name}) for c in conditions[other.name]}
+        return variable.type == other.type and {*conditions[variable.name]} == renamed
 
     def change(structure: Structure) -> Iterator[Item]:
         if structure.operator is Operator.OR:

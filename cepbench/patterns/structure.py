@@ -106,24 +106,21 @@ class Structure:
         for item in self.items:
             yield from item.variables()
 
-    def changed(self, change: Callable[[Variable], Variable]) -> Structure:
-        """The structure with each variable replaced."""
-        items = (
-            item.changed(change) if isinstance(item, Structure) else change(item)
-            for item in self.items
-        )
+    def changed(self, change: Callable[[Variable], Variable | None]) -> Structure:
+        """The structure with each variable replaced, without those for which None stands.
+
+        Operators over nothing are left out too.
+        """
+        items: list[Variable | Structure] = []
+        for item in self.items:
+            new = item.changed(change) if isinstance(item, Structure) else change(item)
+            if isinstance(new, Variable) or (new is not None and new.items):
+                items.append(new)
         return Structure(self.operator, tuple(items))
 
     def without(self, names: Collection[str]) -> Structure:
         """The structure without some variables, and without operators over nothing."""
-        items: list[Variable | Structure] = []
-        for item in self.items:
-            if isinstance(item, Structure):
-                inner = item.without(names)
-                items += [inner] if inner.items else []
-            elif item.name not in names:
-                items.append(item)
-        return Structure(self.operator, tuple(items))
+        return self.changed(lambda variable: None if variable.name in names else variable)
 
     def precedence(self) -> set[tuple[str, str]]:
         """All pairs (x, y) of names such that x's timestamps must be smaller than y's.

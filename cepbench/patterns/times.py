@@ -6,7 +6,7 @@ of 32 bits, of which differences are exact up to 2^53 ticks, and beyond that lar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,6 @@ from cepbench.patterns.expressions import (
     HIGH_PART,
     LOW_PART,
     Arithmetic,
-    Attribute,
     Clause,
     Comparison,
     Constant,
@@ -32,47 +31,38 @@ _BITS = 32
 
 def in_parts(clause: Clause) -> Clause:
     """The clause with differences of times as those of their parts."""
-    if not any(isinstance(each.right, Duration) for each in clause.comparisons):
-        return clause
-    return Clause(tuple(map(_in_parts, clause.comparisons)))
 
+    def changed(comparison: Comparison, length: Duration) -> Comparison:
+        if comparison.left != comparison.difference():
+            return comparison  # in parts already
+        high, low = (comparison.difference(part.__add__) for part in (HIGH_PART, LOW_PART))
+        whole = Arithmetic("+", Arithmetic("*", high, Constant(2.0**_BITS)), low)
+        return replace(comparison, left=whole)
 
-def _in_parts(comparison: Comparison) -> Comparison:
-    match comparison:
-        case Comparison(
-            _, Arithmetic("-", Attribute() as later, Attribute() as earlier), Duration()
-        ):
-            high, low = (
-                Arithmetic("-", *(replace(one, name=part + one.name) for one in (later, earlier)))
-                for part in (HIGH_PART, LOW_PART)
-            )
-            whole = Arithmetic("+", Arithmetic("*", high, Constant(2.0**_BITS)), low)
-            return replace(comparison, left=whole)
-    return comparison
+    return _with_lengths(clause, changed)
 
 
 def of_column(clause: Clause, name: str) -> Clause:
     """The clause with differences of the column of this name for those of parts of times."""
-    found = []
-    for comparison in clause.comparisons:
-        if isinstance(comparison.right, Duration):
-            later, earlier, *_ = comparison.attributes()
-            left = Arithmetic("-", *(replace(one, name=name) for one in (later, earlier)))
-            comparison = replace(comparison, left=left)
-        found.append(comparison)
-    return Clause(tuple(found))
+    return _with_lengths(clause, lambda its, _: replace(its, left=its.difference(lambda _: name)))
 
 
 def in_ticks(clause: Clause) -> Clause:
     """The clause with nanoseconds for lengths of time, for a window in units."""
-    return Clause(
-        tuple(
-            replace(its, right=replace(its.right, is_datetime=False))
-            if isinstance(its.right, Duration)
-            else its
-            for its in clause.comparisons
-        )
+    return _with_lengths(
+        clause, lambda its, length: replace(its, right=replace(length, is_datetime=False))
     )
+
+
+def _with_lengths(clause: Clause, change: Callable[[Comparison, Duration], Comparison]) -> Clause:
+    """The clause with each comparison with a length of time replaced."""
+    if not any(isinstance(its.right, Duration) for its in clause.comparisons):
+        return clause
+    changed = (
+        change(its, its.right) if isinstance(its.right, Duration) else its
+        for its in clause.comparisons
+    )
+    return Clause(tuple(changed))
 
 
 def part_of_times(name: str, times: np.ndarray) -> np.ndarray:

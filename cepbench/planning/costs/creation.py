@@ -70,10 +70,8 @@ def created_per_event(
 
 
 def _arriving(branches: Sequence[Pattern], statistics: Statistics) -> float:
-    """Expected events per window of all types of the pattern; a type of two variables counts once.
-
-    If variables of one type have different rates, in statistics given by hand, the largest counts.
-    """
+    """Expected events per window of all types of the pattern; a type of two variables counts once."""
+    # Statistics given by hand may have several rates of a type: the largest counts.
     by_type: dict[str | None, float] = {}
     for branch in branches:
         for variable in branch.variables:

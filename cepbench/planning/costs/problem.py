@@ -20,7 +20,7 @@ from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatt
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.planning.costs.equal_values import EqualValues
 from cepbench.planning.costs.logarithms import SMALLEST
-from cepbench.planning.costs.operator_terms import OperatorTerms
+from cepbench.planning.costs.operator_terms import OperatorTerms, PairConditions
 from cepbench.planning.costs.temporal import TemporalOrder
 from cepbench.planning.plans.tree import Tree, leaves, post_order, unplaced
 from cepbench.planning.statistics.model import Statistics
@@ -260,10 +260,7 @@ class PlanningProblem:
 
     def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """ln of the selectivity of all conditions between sets, as for :meth:`log_sizes`."""
-        pairs = ((left @ self.log_selectivity) * right).sum(axis=1)
-        if self.equal is not None:
-            pairs -= self.equal.log_repeated_between(left, right)
-        return np.asarray(pairs)
+        return PairConditions(self.log_selectivity, self.equal).between(left, right)
 
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.

@@ -94,10 +94,7 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
 def _known_tree(problem: CostedProblem) -> Tree[int]:
     """A cheap tree, found quickly; the cheaper it is, the more is pruned."""
     rng = np.random.default_rng(0)
-    trees = [
-        tree_over(problem, range(problem.n)),
-        tree_over(problem, greedy(problem, rng)),
-    ]
+    trees = [tree_over(problem, range(problem.n)), tree_over(problem, greedy(problem, rng))]
     tree = min(trees, key=problem.log_tree_cost)
     # For fewer variables all splits take less time than a better tree.
     return improved(problem, tree, rng, _ROUNDS)[0] if problem.n >= _LARGE else tree

@@ -54,10 +54,8 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
 def _scaled(
     sizes: np.ndarray, log_delay: np.ndarray, last: int
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Costs as scaled numbers (False), or if their range is too large, as logarithms (True).
-
-    Numbers are many times faster than logarithms, and a common factor changes no comparison.
-    """
+    """Costs as scaled numbers (False), or if their range is too large, as logarithms (True)."""
+    # Numbers are many times faster, and a common factor changes no comparison.
     numbers = [sizes[1:], log_delay] if last >= 0 else [sizes[1:]]
     lowest = min(float(some.min()) for some in numbers)
     highest = max(float(some.max()) for some in numbers)

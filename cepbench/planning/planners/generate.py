@@ -9,11 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from cepbench.arguments import seed as seed_from
-from cepbench.errors import (
-    CepbenchError,
-    PlanGeneratorError,
-    PlanningRefusedError,
-)
+from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.costs.branches import branch_problems

@@ -239,11 +239,9 @@ class TreePlan(Plan):
         return text(self.tree) + "".join(placed)
 
     def _operators(self) -> list[str]:
-        """The disjunction, or what is placed at each node, as texts in post-order.
-
-        At a leaf it is NSEQ; whether it is NEG or KSEQ above joins, only the pattern says.
-        """
+        """The disjunction, or what is placed at each node, as texts in post-order."""
         nodes = self.nodes()
+        # Whether it is NEG or KSEQ above joins, only the pattern says.
         words = ["with" if len(node) > 1 or node == nodes[-1] else "NSEQ" for node in nodes]
         placed = [
             ", ".join(f"{word} {name}" for name, below in self.placements if below == node)

@@ -123,13 +123,8 @@ def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> 
     return "both" if concept else "pattern"
 
 
-def goes_on(specific: Pattern, embedding: tuple[int, ...]) -> bool:
-    """Whether a match of a query may end after its projection to a more general one."""
-    return _reaches_beyond(specific, embedding, at_end=True)
-
-
-def _reaches_beyond(specific: Pattern, embedding: tuple[int, ...], *, at_end: bool) -> bool:
-    """Whether a match may begin before its projection to a more general query, or end after it."""
+def goes_on(specific: Pattern, embedding: tuple[int, ...], *, at_end: bool = True) -> bool:
+    """Whether a match of a query may end after its projection to a more general one, or begin before."""
     (branch,) = specific.branches()
     names, before = branch.positive_names, branch.structure.precedence()
     images = [names[place] for place in embedding]
@@ -155,7 +150,7 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
     if way.method == "down":
         (source,) = way.sources
         shorter = pattern.window.length < patterns[source].window.length
-        if shorter or _reaches_beyond(pattern, way.embedding, at_end=False):
+        if shorter or goes_on(pattern, way.embedding, at_end=False):
             raise PlanError(
                 f"query {way.query!r} would be reported after the end of its window, since its source "
                 f"{source!r} waits for the end of a later one; choose another source, or None"

@@ -15,14 +15,7 @@ from itertools import pairwise
 
 from cepbench.errors import PlanError
 from cepbench.patterns.expressions import MIRRORED
-from cepbench.patterns.model import (
-    Attribute,
-    Clause,
-    Comparison,
-    Kind,
-    Pattern,
-    Variable,
-)
+from cepbench.patterns.model import Attribute, Clause, Comparison, Kind, Pattern, Variable
 
 #: A condition on one event: its comparisons as texts, without the name of the variable.
 Condition = frozenset[str]
@@ -195,8 +188,7 @@ def _place(variable: Variable, pattern: Pattern) -> int:
 
 def _canonical(clause: Clause) -> Condition:
     """A clause without the name of its variable, each comparison with its lesser side first."""
-    unnamed = clause.with_attributes(lambda its: replace(its, variable="_"))
     return frozenset(
         min(str(c), str(Comparison(MIRRORED[c.operator], c.right, c.left)))
-        for c in unnamed.comparisons
+        for c in clause.renamed(dict.fromkeys(clause.variables, "_")).comparisons
     )

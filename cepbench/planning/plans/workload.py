@@ -154,16 +154,14 @@ class WorkloadPlan:
         for name in virtual.keys() - {source for way in ways.values() for source in way.sources}:
             raise PlanError(f"the virtual query {name!r} is the source of none; leave it out")
         reused = {query: way for query, way in ways.items() if way.source is not None}
-        for name, its in (
-            ("sources", {query: way.source for query, way in ways.items()}),
-            (
-                "embeddings",
-                {query: way.embeddings or way.embedding for query, way in reused.items()},
-            ),
-            ("orders", {query: way.order for query, way in reused.items() if way.order}),
-            ("virtual", virtual),
-            ("plans", self._checked_plans()),
-        ):
+        completed: dict[str, dict[str, Any]] = {
+            "sources": {query: way.source for query, way in ways.items()},
+            "embeddings": {q: way.embeddings or way.embedding for q, way in reused.items()},
+            "orders": {query: way.order for query, way in reused.items() if way.order},
+            "virtual": virtual,
+            "plans": self._checked_plans(),
+        }
+        for name, its in completed.items():
             object.__setattr__(self, name, MappingProxyType(its))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -313,8 +311,7 @@ class WorkloadPlan:
             hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
             workload = Workload(_reread(data["workload"]), hierarchy=hierarchy)
             if "sources" in data:
-                keys = ("sources", "embeddings", "delays", "orders")
-                options = {key: data[key] for key in keys}
+                options = {key: data[key] for key in ("sources", "embeddings", "delays", "orders")}
                 options["virtual"] = _reread(data["virtual"])
                 plans = {query: plan_from_json(its) for query, its in data["plans"].items()}
                 return cls(workload, **options, plans=plans)

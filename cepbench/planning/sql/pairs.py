@@ -145,6 +145,5 @@ class Pairs:
             yield Condition(columns, lambda place: f"{place(y, rank)} = {place(x, rank)} + {most}")
             return
         yield Condition(
-            columns,
-            lambda place: f"{place(y, rank)} - {place(x, rank)} BETWEEN {least} AND {most}",
+            columns, lambda place: f"{place(y, rank)} - {place(x, rank)} BETWEEN {least} AND {most}"
         )

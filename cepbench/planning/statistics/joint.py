@@ -11,6 +11,7 @@ import numpy as np
 from cepbench.arguments import whole
 from cepbench.errors import StatisticsError
 from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.equivalences import closed
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import (
@@ -105,15 +106,5 @@ def measure_joint(
 
 def _components(variables: tuple[frozenset[str], ...], among: list[int]) -> list[list[int]]:
     """Connected components of conditions by shared variables."""
-    found: list[tuple[set[str], list[int]]] = []
-    for k in among:
-        names, members = set(variables[k]), [k]
-        apart = []
-        for others, its in found:
-            if names & others:
-                names |= others
-                members += its
-            else:
-                apart.append((others, its))
-        found = [*apart, (names, members)]
-    return [members for _, members in found]
+    linked = map(frozenset, closed(sorted(variables[k]) for k in among))
+    return [[k for k in among if variables[k] <= names] for names in linked]

@@ -223,17 +223,13 @@ class Statistics:
                 row[0] if len(row) == 2 else (row[0], row[1]): row[-1]
                 for row in data.get("standard_errors", ())
             }
-            return cls(
-                cardinalities=data.get("cardinalities"),
-                rates=data.get("rates"),
-                selectivities={(a, b): value for a, b, value in data.get("selectivities", ())},
-                time_selectivities={
-                    (a, b): value for a, b, value in data.get("time_selectivities", ())
-                },
-                standard_errors=errors,
-                stream_rate=data.get("stream_rate"),
-                partitions=data.get("partitions"),
-            )
+            given: dict[str, Any] = {
+                key: data.get(key)
+                for key in ("cardinalities", "rates", "stream_rate", "partitions")
+            }
+            for key in ("selectivities", "time_selectivities"):
+                given[key] = {(a, b): value for a, b, value in data.get(key, ())}
+            return cls(**given, standard_errors=errors)
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise StatisticsError(f"not a result of Statistics.to_dict(): {error}") from error
 

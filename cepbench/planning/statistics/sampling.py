@@ -99,20 +99,16 @@ class Sampler:
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
         """The samples of conditions on single events, by pairs of names; (name, name) for filters."""
-        return {
-            pair: self._sample(*pair, clauses)
-            for pair, clauses in conditions_by_pair(self.pattern).items()
-        }
+        found = conditions_by_pair(self.pattern)
+        return {pair: self._sample(*pair, clauses) for pair, clauses in found.items()}
 
     def sets(self) -> dict[tuple[str, str, str], PairSample]:
         """The samples of conditions on elements of a Kleene set, by pair and element.
 
         Elements are sampled separately: a single event cannot be the first and the last of a set.
         """
-        return {
-            (first, second, which): self._sample(first, second, of_pair)
-            for (first, second, which), of_pair in conditions_by_set(self.pattern).items()
-        }
+        found = conditions_by_set(self.pattern)
+        return {key: self._sample(*key[:2], clauses) for key, clauses in found.items()}
 
     def partition(self) -> PairSample | None:
         """Pairs of events of all types, and those of one partition; None without partitions."""

@@ -22,7 +22,7 @@ from cepbench.errors import PatternError
 from cepbench.patterns.concepts import ConceptHierarchy, types_above
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.workloads.model import Workload
-from cepbench.planning.workloads.refinement import embeddings, implies, refines_others, renamed
+from cepbench.planning.workloads.refinement import embeddings, implies, refines_others
 
 #: Queries that each is compared with, those with most types in common: first each query, then what was
 #: found.
@@ -87,10 +87,7 @@ def generalization_of(pattern: Pattern, workload: Workload) -> Generalization | 
 
 
 def _pairs(
-    queries: Sequence[Generalization],
-    compared: int,
-    most: int,
-    hierarchy: ConceptHierarchy | None,
+    queries: Sequence[Generalization], compared: int, most: int, hierarchy: ConceptHierarchy | None
 ) -> Iterator[tuple[Generalization, Generalization]]:
     """Pairs of queries, not both of the first ``compared``, that have two types or concepts in common."""
     types = [[v.type for v in query.pattern.positive] for query in queries]
@@ -201,13 +198,13 @@ def _above(
     conditions = [
         clause
         for clause in p.conditions
-        if {*clause.variables} <= there.keys() and implies(q, renamed(clause, there))
+        if {*clause.variables} <= there.keys() and implies(q, clause.renamed(there))
     ]
     conditions += [
         mine
         for clause in q.conditions
         if {*clause.variables} <= here.keys()
-        for mine in [renamed(clause, here)]
+        for mine in [clause.renamed(here)]
         if mine not in conditions and implies(p, mine)
     ]
     left_out = [v for v in p.positive if v.name not in kept]
@@ -237,12 +234,9 @@ def _above(
 
 
 def _canonical(pattern: Pattern) -> tuple[Pattern, dict[str, str]]:
-    """The pattern with variables named in order of appearance, and their names before.
-
-    Equal for patterns that differ in names and in the order of their conditions alone.
-    """
+    """Equal for patterns that differ in names and in the order of conditions alone; their names before."""
     names = {name: f"x{number}" for number, name in enumerate(pattern.names, 1)}
-    conditions = sorted((renamed(clause, names) for clause in pattern.conditions), key=str)
+    conditions = sorted((clause.renamed(names) for clause in pattern.conditions), key=str)
     found = replace(
         pattern,
         structure=pattern.structure.changed(lambda v: replace(v, name=names[v.name])),

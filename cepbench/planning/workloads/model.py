@@ -70,10 +70,7 @@ class Workload:
     by_query: ClassVar[Literal[True]] = True
 
     def __init__(
-        self,
-        queries: Mapping[str, Pattern | str],
-        *,
-        hierarchy: ConceptHierarchy | None = None,
+        self, queries: Mapping[str, Pattern | str], *, hierarchy: ConceptHierarchy | None = None
     ) -> None:
         if not isinstance(queries, Mapping):
             raise PatternError(

@@ -319,7 +319,7 @@ class _Refinement:
         """Whether the conditions that end at a variable hold."""
         names, single = self._names(chosen), self._single(chosen)
         return all(
-            self._specific.known.implies(renamed(its, names))
+            self._specific.known.implies(its.renamed(names))
             for clause in self._general.clauses[place]
             if (its := _of_one_event(clause, single)) is not None
         )
@@ -399,7 +399,7 @@ class _Refinement:
         names = self._names(chosen) | {negation.variable.name: other.variable.name}
         single = self._single(chosen)
         its = (_of_one_event(clause, single) for clause in negation.clauses)
-        given = [renamed(clause, names) for clause in its if clause is not None]
+        given = [clause.renamed(names) for clause in its if clause is not None]
         known = _Known([*self._specific.known.clauses, *given]) if other.clauses else None
         return known is None or all(map(known.implies, other.clauses))
 
@@ -419,8 +419,3 @@ def _of_one_event(clause: Clause, single: AbstractSet[str]) -> Clause | None:
     found = clause.with_terms(change)
     constant = (its for its in found.comparisons if not [*its.terms()])
     return None if any(map(constant_holds, constant)) else found
-
-
-def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
-    """The clause with other variables."""
-    return clause.with_attributes(lambda its: replace(its, variable=names[its.variable]))

@@ -8,10 +8,7 @@ import numpy as np
 
 
 def steiner_tree(
-    weights: np.ndarray,
-    root: int,
-    terminals: Sequence[int],
-    apart: Mapping[int, Sequence[int]],
+    weights: np.ndarray, root: int, terminals: Sequence[int], apart: Mapping[int, Sequence[int]]
 ) -> dict[int, int]:
     """The parent of each vertex but the root of a least tree from there to all k terminals.
 
