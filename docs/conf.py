@@ -9,6 +9,7 @@ from typing import Any
 
 from docutils import nodes
 from pygments.lexers import TextLexer
+from sphinx.domains.python import PythonDomain
 from sphinx.util.docutils import SphinxDirective
 
 HERE = Path(__file__).resolve().parent
@@ -91,6 +92,24 @@ def _as_restructured(text: str) -> str:
     return f"````{{eval-rst}}\n{text}\n````\n"
 
 
+class QuickPythonDomain(PythonDomain):
+    """Answers at once where nothing is called so: a search by ending, as Sphinx makes it, takes a fifth of the time.
+
+    Most annotations, such as ``int`` and ``Sequence``, are of nothing that is documented here.
+    """
+
+    _ends: frozenset[str] = frozenset()
+    _counted = -1
+
+    def find_obj(self, env: Any, modname: Any, classname: Any, name: str, *of: Any) -> Any:
+        if self._counted != len(self.objects):
+            self._counted = len(self.objects)
+            self._ends = frozenset(its.rpartition(".")[2] for its in self.objects)
+        if name.removesuffix("()").rpartition(".")[2] not in self._ends:
+            return []
+        return super().find_obj(env, modname, classname, name, *of)
+
+
 def _write_packages(app: Any) -> None:
     """Write a page for each package, of all its modules, where it changed."""
     folder = Path(app.srcdir) / "reference" / "_generated"
@@ -132,5 +151,6 @@ def setup(app: Any) -> None:
     app.add_directive("public-names", PublicNames)
     app.add_directive("cited-papers", CitedPapers)
     app.add_lexer("cep", TextLexer)
+    app.add_domain(QuickPythonDomain, override=True)
     app.connect("builder-inited", _write_packages)
     app.connect("autodoc-process-docstring", _as_it_is)

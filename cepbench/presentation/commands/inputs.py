@@ -149,14 +149,20 @@ class StreamInputs:
                     "what is not a data set is read as a whole", param_hint="'--days'"
                 )
             else:
-                columns = {"type": type_column, "time": time_column}
                 try:
                     if separator_of(path):
-                        stream = EventStream.from_csv(path, **columns, sort=True)
+                        stream = EventStream.from_csv(
+                            path, type=type_column, time=time_column, sort=True
+                        )
                         stream = stream if types is None else stream.of_types(types)
                     else:
                         stream = EventStream.from_parquet(
-                            path, **columns, types=types, sort=True, positions=positions
+                            path,
+                            type=type_column,
+                            time=time_column,
+                            types=types,
+                            sort=True,
+                            positions=positions,
                         )
                 except StreamError as error:
                     if self.columns is None:
