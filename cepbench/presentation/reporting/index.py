@@ -12,7 +12,7 @@ from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
 from cepbench.presentation.reporting.provenance import Benchmark
-from cepbench.presentation.reporting.shell import render
+from cepbench.presentation.reporting.shell import ASSETS, render
 from cepbench.presentation.reporting.story import Cell, JudgedClaim, sentence_of
 
 
@@ -29,6 +29,10 @@ class Judged:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     #: The page of the ledger, if there is one.
     link: str = ""
+
+
+#: The picture above the studies, in the folder of the site.
+TRACE = f"{ASSETS}/trace.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class Report:
     studies: Sequence[StudyReport] = ()
     benchmarks: Sequence[Benchmark] = ()
     documentation: Sequence[Entry] = ()
+    #: What :data:`TRACE` shows.
+    trace: str = ""
 
     @property
     def gains(self) -> Sequence[Cell]:
@@ -103,5 +109,5 @@ def _values_of(pages: Sequence[Page], parameter: str) -> str:
 
 def index_html(report: Report, navigation: Navigation) -> str:
     """The first page, which loads files beside it and nothing else; every text in it is escaped."""
-    given = {"report": report, "looks": LOOKS, "navigation": navigation}
+    given = {"report": report, "picture": TRACE, "looks": LOOKS, "navigation": navigation}
     return render("index.html.j2", here=FRONT.link, values_of=_values_of, **given)
