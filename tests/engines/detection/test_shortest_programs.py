@@ -129,7 +129,7 @@ def test_a_frame_is_taken_as_the_stream_that_is_made_of_it(verb: str) -> None:
             COLUMNS,
             r"use datetimes or integers: frame.with_columns\(polars.col\('at'\)",
         ),
-        ("events.csv", COLUMNS, "read_csv"),
+        ("events.csv", COLUMNS, r"EventStream.from_csv\("),
         (None, COLUMNS, "stream must be an EventStream, not None"),
     ],
 )
