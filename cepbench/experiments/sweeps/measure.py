@@ -492,7 +492,7 @@ def _run(
         refusals = [UnsupportedPatternError] if grid.methods else []
         outcome = outcome_of(error, *refusals, named=True)
         if isinstance(error, MatchLimitError):
-            return outcome | _known(error.measured)
+            return outcome | _columns(error.measured)
         if outcome["status"] == LIMIT:
             # Bounds: the run would have taken longer, and had more partial matches.
             seconds = time.perf_counter() - began
@@ -504,15 +504,15 @@ def _run(
                 "peak_partial_matches": grid.partial_match_limit,
             }
         return outcome
-    known = _known(measured)
+    return {"status": OK, "reason": None, **_columns(measured)}
+
+
+def _columns(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run measured by column; what is no metric of all engines is in the details."""
+    # None for NaN, a metric that is not counted: JSON has no NaN.
+    known = {name: value if value == value else None for name, value in measured.items()}
     own = {name: known.pop(name) for name in measured if name not in METRICS}
-    details = json.dumps(own, sort_keys=True) if own else None
-    return {"status": OK, "reason": None, "details": details, **known}
-
-
-def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """None for NaN, a metric that is not counted: JSON has no NaN."""
-    return {name: v if v == v else None for name, v in measured.items()}
+    return {"details": json.dumps(own, sort_keys=True) if own else None, **known}
 
 
 #: Matches from which orders of arrival are compared, and the most events read for them.
