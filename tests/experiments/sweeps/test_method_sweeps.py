@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -217,6 +218,16 @@ def test_listing_too_many_matches_ends_a_run(sample: cep.EventStream) -> None:
     assert ended["events"] < len(sample) and ended["updates"] > 100
     assert ended["seconds_per_slide"] == pytest.approx(ended["seconds"] / ended["events"])
     assert pd.isna(ended["digest"]) and pd.isna(ended["values"])
+
+
+def test_a_run_that_ends_keeps_what_only_its_method_counts(sample: cep.EventStream) -> None:
+    changes = {"user_patterns": {}, "user_workloads": {"w": SHARED}, "partial_match_limit": 100}
+    rows = rows_of(sample, {"sharing": ["none", "STEINER"]}, **changes).set_index("generator")
+    ended = rows.loc["e-cube STEINER"]
+    assert ended["status"] == LIMIT
+    counted = json.loads(ended["details"])
+    assert "reused" in counted and counted["delta"] > 0
+    assert not rows.columns.intersection(list(counted)).size
 
 
 class OneMore(TwoStepRun):
