@@ -106,10 +106,13 @@ class HierarchyError(CepbenchError):
 
 
 class StreamError(CepbenchError):
-    """An event stream breaks the rules of a stream; ``row`` is the first offending position."""
+    """An event stream breaks the rules of a stream.
 
-    def __init__(self, message: str, *, row: int | None = None) -> None:
-        self.row = row
+    ``row`` is the first offending position, ``column`` the name of a column that is missing.
+    """
+
+    def __init__(self, message: str, *, row: int | None = None, column: str | None = None) -> None:
+        self.row, self.column = row, column
         super().__init__(message)
 
 

@@ -194,7 +194,8 @@ def check_columns(wanted: list[str], known: list[str], where: str = "") -> None:
             several = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
             raise StreamError(
                 f"{where}no column {name!r}; there are {several or 'none'}"
-                f"{did_you_mean(name, known)}"
+                f"{did_you_mean(name, known)}",
+                column=name,
             )
 
 

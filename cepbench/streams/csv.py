@@ -58,8 +58,8 @@ def table_of_csv(path: str | Path, type: str, time: str) -> pa.Table:
         if ragged:
             row = ragged[0]
             raise StreamError(
-                f"{path}, line {row.number}: it has {row.actual_columns} fields, and the first line names "
-                f"{row.expected_columns} columns: {row.text[:80]!r}; fields with a comma need quotes"
+                f"{path}, line {row.number}: the first line names {row.expected_columns} columns, and this "
+                f"row has {row.actual_columns}: {row.text[:80]!r}; fields with a comma need quotes"
             ) from None
         why = re.sub(r"\s+", " ", str(error))[:200]
         raise DatasetError(

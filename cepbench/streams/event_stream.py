@@ -312,11 +312,10 @@ class EventStream:
         hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
         """A stream from a CSV file, see :func:`cepbench.streams.csv.table_of_csv`; else as :meth:`from_pandas`."""
-        from cepbench.streams.arrow import stream_of_table
         from cepbench.streams.csv import table_of_csv
 
         table = table_of_csv(path, type, time)
-        stream = stream_of_table(cls, table, type=type, time=time, attributes=attributes, sort=sort)
+        stream = cls.from_arrow(table, type=type, time=time, attributes=attributes, sort=sort)
         return stream.with_hierarchy(hierarchy)
 
     @classmethod

@@ -118,8 +118,8 @@ def test_a_page_for_every_notebook_and_an_index(
         if tag == "a" and a["href"].endswith("html")
     }
     assert set(STEMS) <= links
-    trace, *cards = [a["src"] for tag, a in index if tag == "img"]
-    assert trace == "assets/trace.svg" and len(cards) == len(STUDIES)
+    front, *cards = [a["src"] for tag, a in index if tag == "img"]
+    assert front == "assets/front.svg" and len(cards) == len(STUDIES)
 
 
 def test_every_file_that_a_page_links_is_there(

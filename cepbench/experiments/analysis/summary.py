@@ -174,7 +174,7 @@ def log_ratios(
     """
     results = as_measured(results)
     for column in by:
-        choice(column, "each of by", _GROUPED_BY, ExperimentError)
+        choice(column, "by", _GROUPED_BY, ExperimentError)
     varied = [
         name for name in VARIED if name in {*by, *run, *baseline_run} or name in runs_of(results)
     ]
@@ -214,7 +214,7 @@ def per_pattern(
     stay below is kept, and there is ``bound``, whether a repetition ended there.
     """
     for metric in metrics:
-        choice(metric, "each metric", SUMMARY_METRICS, ExperimentError)
+        choice(metric, "a metric", SUMMARY_METRICS, ExperimentError)
     columns = [*PATTERN, *(runs_of(results) if run is None else run)]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
@@ -281,10 +281,10 @@ def _of_run(
 ) -> pd.DataFrame:
     """The rows of one generator, narrowed until no pattern has two of them in one group."""
     known = list(observed["generator"].unique())
-    choice(generator, "a plan generator of the results", known, ExperimentError)
+    choice(generator, "the plan generator, of those in the results,", known, ExperimentError)
     runs = observed[observed["generator"] == generator]
     for name in chosen:
-        choice(name, "what a run is chosen by", (*_CHOICES, *VARIED), ExperimentError)
+        choice(name, "a key that chooses a run", (*_CHOICES, *VARIED), ExperimentError)
     for name in (*_CHOICES, *(name for name in VARIED if name in runs)):
         ran = list(runs[name].unique())
         listed = [str(each) for each in ran]

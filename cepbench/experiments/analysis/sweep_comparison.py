@@ -198,7 +198,7 @@ def compare_sweeps(
         data is the same: then one of the engines is wrong, and no speed is worth comparing.
     """
     for column in by:
-        choice(column, "each of by", ("pattern_set", "size"), ExperimentError)
+        choice(column, "by", ("pattern_set", "size"), ExperimentError)
     tables = read_sweep_table(first), read_sweep_table(second)
     called = names or _names(first, second)
     same_data = same_data_of(*tables)

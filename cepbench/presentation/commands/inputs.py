@@ -165,9 +165,9 @@ class StreamInputs:
                             positions=positions,
                         )
                 except StreamError as error:
-                    if self.columns is None:
-                        raise StreamError(f"{error}; --columns TYPE,TIME names them") from None
-                    raise
+                    if self.columns or not error.column:
+                        raise
+                    raise StreamError(f"{error}; --columns TYPE,TIME names other ones") from None
         if stream.was_sorted:
             out.log(
                 f"{self.data} is not in order of {time_column}: its events were sorted by it. "

@@ -32,7 +32,7 @@ class Judged:
 
 
 #: The picture above the studies, in the folder of the site.
-TRACE = f"{ASSETS}/trace.svg"
+FRONT_PICTURE = f"{ASSETS}/front.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class Report:
     studies: Sequence[StudyReport] = ()
     benchmarks: Sequence[Benchmark] = ()
     documentation: Sequence[Entry] = ()
-    #: What :data:`TRACE` shows.
-    trace: str = ""
+    #: Of :data:`FRONT_PICTURE`.
+    caption: str = ""
 
     @property
     def gains(self) -> Sequence[Cell]:
@@ -109,5 +109,5 @@ def _values_of(pages: Sequence[Page], parameter: str) -> str:
 
 def index_html(report: Report, navigation: Navigation) -> str:
     """The first page, which loads files beside it and nothing else; every text in it is escaped."""
-    given = {"report": report, "picture": TRACE, "looks": LOOKS, "navigation": navigation}
+    given = {"report": report, "picture": FRONT_PICTURE, "looks": LOOKS, "navigation": navigation}
     return render("index.html.j2", here=FRONT.link, values_of=_values_of, **given)

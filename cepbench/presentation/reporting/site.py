@@ -22,7 +22,14 @@ from cepbench.files import held
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
-from cepbench.presentation.reporting.index import TRACE, Judged, Report, StudyReport, index_html
+from cepbench.presentation.reporting.front_picture import front_picture
+from cepbench.presentation.reporting.index import (
+    FRONT_PICTURE,
+    Judged,
+    Report,
+    StudyReport,
+    index_html,
+)
 from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
 from cepbench.presentation.reporting.notebooks import parameters_of, read_notebook, run_notebook
@@ -37,7 +44,6 @@ from cepbench.presentation.reporting.provenance import benchmarks_in
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
-from cepbench.presentation.reporting.trace import trace
 from cepbench.presentation.reporting.verdicts import counts_of
 
 #: The lock of a report, and what its holder does.
@@ -247,15 +253,15 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
             text = render(navigation=navigation, here=entry.link, **tables[entry])
             (target / entry.link).write_text(text, encoding="utf-8")
     index = target / "index.html"
-    drawn, words = trace()
-    (target / TRACE).write_text(drawn, encoding="utf-8")
+    drawn, caption = front_picture()
+    (target / FRONT_PICTURE).write_text(drawn, encoding="utf-8")
     report = Report(
         pages,
         facts=story.facts(target, [page.stem for page in pages]),
         studies=studies,
         benchmarks=benchmarks,
         documentation=documentation,
-        trace=words,
+        caption=caption,
     )
     index.write_text(index_html(report, navigation), encoding="utf-8")
     return index

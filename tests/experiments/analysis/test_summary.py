@@ -348,7 +348,7 @@ def test_ratios_between_strategies_and_weights() -> None:
     with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
     with pytest.raises(
-        ExperimentError, match=r"chosen by is one of evaluator, strategy, .*, not 'size'"
+        ExperimentError, match=r"a key that chooses a run is one of evaluator, strategy, .*, not 'size'"
     ):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"size": 3})
     run = {"strategy": "consuming", "alpha": 0.5}
@@ -452,13 +452,14 @@ def test_a_group_does_not_depend_on_the_others() -> None:
 
 def test_wrong_names_are_told() -> None:
     results = made_up_results()
-    with pytest.raises(ExperimentError, match=r"each metric is one of seconds, .*, not 'speed'"):
+    with pytest.raises(ExperimentError, match=r"a metric is one of seconds, .*, not 'speed'"):
         summarize(results, ["speed"])
     with pytest.raises(
-        ExperimentError, match=r"a plan generator of the results is one of .*, not 'DPB'"
+        ExperimentError,
+        match=r"the plan generator, of those in the results, is one of .*, not 'DPB'",
     ):
         paired_ratios(results, "peak_bytes", "DPB", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"each of by is one of pattern_set, .*, not 'seed'"):
+    with pytest.raises(ExperimentError, match=r"by is one of pattern_set, .*, not 'seed'"):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["seed"])
 
 

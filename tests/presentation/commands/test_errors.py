@@ -52,7 +52,7 @@ MISTAKES = {
         f"plan '{GOOD}' --data {{folder}}/names.csv", 1, ["no column 'symbol'", "--columns TYPE,TIME"],
     ),
     "a table with a short row": (
-        f"plan '{GOOD}' --data {{folder}}/short.csv", 1, ["short.csv, line 3", "1 fields", "2 columns"],
+        f"plan '{GOOD}' --data {{folder}}/short.csv", 1, ["short.csv, line 3", "2 columns", "has 1", "quotes\n"],
     ),
     "days of a table": (f"run '{GOOD}' --data {{folder}}/events.csv --days 2", 2, ["--days"]),
     "a table on Spark": (f"run '{GOOD}' --data {{folder}}/events.csv --spark", 2, ["not CSV"]),

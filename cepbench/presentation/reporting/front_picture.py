@@ -28,12 +28,12 @@ _LOOK: Any = {
     "font.size": 9.5,
     "svg.fonttype": "none",
     "font.family": "sans-serif",
-    "svg.hashsalt": "trace",
+    "svg.hashsalt": "cepbench",
 }
 
 
 @cache
-def trace() -> tuple[str, str]:
+def front_picture() -> tuple[str, str]:
     """An SVG of the partial matches that each plan has created by each push, and its text in words."""
     dataset = open_dataset(DATASET)
     stream, pattern = dataset.stream(), dataset.patterns[PATTERN]

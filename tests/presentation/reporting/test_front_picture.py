@@ -3,11 +3,17 @@
 import re
 
 import cepbench as cep
-from cepbench.presentation.reporting.trace import BATCH, DATASET, GENERATORS, PATTERN, trace
+from cepbench.presentation.reporting.front_picture import (
+    BATCH,
+    DATASET,
+    GENERATORS,
+    PATTERN,
+    front_picture,
+)
 
 
 def test_the_numbers_of_the_picture_are_those_of_its_plans() -> None:
-    drawn, words = trace()
+    drawn, caption = front_picture()
     texts = [" ".join(re.sub(r"<[^>]+>", " ", drawn).split())]
     dataset = cep.open_dataset(DATASET)
     stream, pattern = dataset.stream(), dataset.patterns[PATTERN]
@@ -24,5 +30,5 @@ def test_the_numbers_of_the_picture_are_those_of_its_plans() -> None:
         assert f"{order} {created[-1]:,} partial matches ({generator})" in texts[0]
     assert created[0] > 100 * created[1]  # what the picture is for
     assert {f"{number:,}" for number in (*matches, len(stream))} == {
-        *re.findall(r"[\d,]*\d", words)
+        *re.findall(r"[\d,]*\d", caption)
     }
