@@ -348,7 +348,8 @@ def test_ratios_between_strategies_and_weights() -> None:
     with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
     with pytest.raises(
-        ExperimentError, match=r"a key that chooses a run is one of evaluator, strategy, .*, not 'size'"
+        ExperimentError,
+        match=r"a key that chooses a run is one of evaluator, strategy, .*, not 'size'",
     ):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"size": 3})
     run = {"strategy": "consuming", "alpha": 0.5}
