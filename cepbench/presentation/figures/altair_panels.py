@@ -65,7 +65,12 @@ def _panel(chart: Chart, panel: Panel) -> Any:
     heading = [*panel.heading, *panel.note.split("\n")] if panel.note else [*panel.heading]
     title = alt.TitleParams(heading[0], subtitle=heading[1:]) if heading[1:] else "".join(heading)
     width, height = chart.size
-    return alt.layer(*layers, data=first_data, title=title, width=width, height=height)
+    layered = alt.layer(*layers, data=first_data, title=title, width=width, height=height)
+    for layer in layered.layer:  # joined charts are copied, with all fields that an encoding could have
+        data = first_data if layer.data is alt.Undefined else layer.data
+        own = layer.encoding.to_dict(validate=False, context={"data": data})
+        layer.encoding = alt.FacetedEncoding(**own)
+    return layered
 
 
 def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any:
