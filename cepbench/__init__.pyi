@@ -33,7 +33,6 @@ from cepbench.experiments.conformance.generator_checks import check_generator as
 from cepbench.experiments.conformance.workload_planner_checks import (
     check_workload_planner as check_workload_planner,
 )
-from cepbench.experiments.sweeps.compare import compare as compare
 from cepbench.experiments.sweeps.store import read_results as read_results
 from cepbench.patterns.concepts import ConceptHierarchy as ConceptHierarchy
 from cepbench.patterns.model import Pattern as Pattern
@@ -64,6 +63,7 @@ from cepbench.planning.workloads.cube_operations import pattern_drill_down as pa
 from cepbench.planning.workloads.cube_operations import pattern_roll_up as pattern_roll_up
 from cepbench.planning.workloads.model import Workload as Workload
 from cepbench.presentation.app.app import explore as explore
+from cepbench.presentation.comparison.compare import compare as compare
 from cepbench.presentation.explainer.explain import explain as explain
 from cepbench.presentation.explainer.trace import trace as trace
 from cepbench.presentation.exploration.predicate_graph import predicate_graph as predicate_graph

@@ -88,5 +88,5 @@ def _result(task: Task, stream: EventStream, detector: Detector, found: Sequence
         if graphs or task.output == "compressed"
         else None,
         values=values,
-        events=stream if task.pattern.returns else None,
+        events=stream,
     )

@@ -171,7 +171,7 @@ class _Run:
             metrics=metrics,
             node_table=None,
             found=None if found is None else (as_matches(query, found),),
-            events=self.stream if pattern.returns else None,
+            events=self.stream,
         )
         self.add(way, result, reused, work)
 

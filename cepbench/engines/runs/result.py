@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from cepbench.arguments import text
-from cepbench.engines.runs.arrow_matches import arrow_table
+from cepbench.engines.runs.arrow_matches import arrow_table, event_time, with_events
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.latency import Latency
@@ -25,6 +25,9 @@ from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+
+#: Matches that are printed.
+_SHOWN = 10
 
 #: Columns of the table behind :meth:`Result.as_stream`.
 _TYPE, _TIME = " type", " time"
@@ -182,7 +185,7 @@ class Result:
     node_table: NodeTable | None = field(repr=False)
     #: Each branch's matches in the order in which they were found; None if only counted.
     found: tuple[BranchMatches, ...] | None = field(repr=False)
-    #: The stream, if the pattern returns values of its events.
+    #: The stream; None if it is not at hand.
     events: EventStream | None = field(default=None, repr=False)
     #: The positions to show for positions in the stream, int64; see :meth:`in_whole_stream`.
     places: np.ndarray | None = field(default=None, repr=False)
@@ -271,7 +274,7 @@ class Result:
             If a column cannot be an attribute.
         """
         type = text(type, "type", EvaluationError)
-        if self.events is None:
+        if not self.pattern.returns:
             raise EvaluationError(
                 "the pattern returns positions, which mean nothing in another stream; add RETURN "
                 "with the values that the next pattern needs, such as RETURN sum(b.price) AS total"
@@ -283,6 +286,7 @@ class Result:
                     f"RETURN has all values of a Kleene variable in {column.name!r}, and an "
                     "attribute of an event is one value; return b[1].x, b[last].x or an aggregate"
                 )
+        assert self.events is not None
         times = self.events.timestamps[last]
         if self.events.is_datetime:
             times = times.view("datetime64[ns]")
@@ -297,11 +301,24 @@ class Result:
         """The columns of RETURN in the order of matches, and the positions of their last events."""
         if self.values is not None:
             return self.arrow, self.values.lasts[-1]
+        positions, last = self._positions_in_order()
+        return self._returned(positions), last
+
+    def _positions_in_order(self) -> tuple[pa.Table, np.ndarray]:
+        """Positions in :attr:`events` in the order of matches, and those of their last events."""
         parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in parts])
         order = np.argsort(last, kind="stable")
-        table = arrow_table(self.pattern, parts).take(pa.array(order))
-        return self._returned(table), last[order]
+        return arrow_table(self.pattern, parts).take(pa.array(order)), last[order]
+
+    def _first(self, most: int) -> pd.DataFrame:
+        """The first of :attr:`matches` with the times of their events, and what conditions read of them."""
+        if self.pattern.returns or self.events is None:
+            return self.matches.head(most)
+        positions = self._positions_in_order()[0].slice(0, most)
+        read = [event_time(self.events), *self.pattern.attributes]
+        whole = self.places is not None
+        return frame_of(with_events(positions, self.events, attributes=read, whole=whole))
 
     @cached_property
     def positions(self) -> pd.DataFrame:
@@ -410,16 +427,18 @@ class Result:
         )
 
     def __str__(self) -> str:
-        if self.found is None and self.values is None:
+        if (self.found is None and self.values is None) or not self.metrics.matches:
             return repr(self)
-        return f"{self!r}\n{self.matches.to_string(max_rows=10)}"
+        more = self.metrics.matches - _SHOWN
+        rest = f"\n… and {more:,} more" if more > 0 else ""
+        return f"{self!r}\n{self._first(_SHOWN).to_string()}{rest}"
 
     def _repr_html_(self) -> str:
         found = ""
         if self.graph is not None:
             found = self.compressed._repr_html_()
         if self.found is not None or self.values is not None:
-            found = self.matches.head().to_html(escape=True, index=False)
+            found = self._first(_SHOWN).to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
         return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"
 

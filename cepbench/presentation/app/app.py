@@ -11,7 +11,6 @@ from markupsafe import Markup
 from cepbench.arguments import seed as seed_from
 from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, StatisticsError
-from cepbench.experiments.sweeps.compare import Comparison
 from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -26,6 +25,7 @@ from cepbench.presentation.app.cube import CubeExplorer
 from cepbench.presentation.app.run_panel import RunPanel
 from cepbench.presentation.app.shown import App, error_html, guarded, show_chart
 from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
+from cepbench.presentation.comparison.table import Comparison
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
 from cepbench.presentation.exploration.side_by_side import SideBySide

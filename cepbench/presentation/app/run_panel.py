@@ -11,9 +11,10 @@ import pandas as pd
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.runs.result import Result
 from cepbench.experiments.sweeps.cells import OK
-from cepbench.experiments.sweeps.compare import Comparison, compare
 from cepbench.markup import Html
 from cepbench.presentation.app.shown import error_html, guarded, show, show_chart
+from cepbench.presentation.comparison.compare import compare
+from cepbench.presentation.comparison.table import Comparison
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.exploration.side_by_side import SideBySide
 from cepbench.presentation.exploration.timeline_chart import match_timeline
@@ -131,10 +132,7 @@ class RunPanel:
             self.message.value = "<p>No run finished; the table has the reasons.</p>"
             self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
             return
-        # Imports altair, which takes seconds.
-        from cepbench.presentation.figures.comparison import comparison_bars
-
-        show_chart(self.bars, comparison_bars(comparison))
+        show_chart(self.bars, comparison.plot())
         best = str(fine.loc[fine["events_per_second"].idxmax(), "generator"])
         count = int(fine["matches"].iloc[0])
         sentences = [f"{count:,} matches; {best} was the fastest."]

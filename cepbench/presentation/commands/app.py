@@ -29,6 +29,7 @@ from cepbench.presentation.commands import (
 )
 from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import GROUP, examples
+from cepbench.text_table import text_width
 
 #: Commands in the order of the help text.
 ORDER = (
@@ -98,7 +99,7 @@ def _fail(message: str) -> NoReturn:
     """Print the message, wrapped to the terminal except for a pattern and its marker."""
     first, *rest = f"error: {message}".splitlines()
     if sys.stderr.isatty():
-        first = "\n".join(wrap(first, out.width(), break_on_hyphens=False))
+        first = "\n".join(wrap(first, text_width(), break_on_hyphens=False))
     styled = typer.style("error:", fg="red", bold=True) + first.removeprefix("error:")
     out.log("\n".join([styled, *rest]))
     raise typer.Exit(1)

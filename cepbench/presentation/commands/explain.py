@@ -12,6 +12,7 @@ from cepbench.arguments import named_values
 from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import declared, examples
+from cepbench.text_table import text_width
 
 if TYPE_CHECKING:
     from cepbench.presentation.explainer.explanation import Explanation
@@ -68,7 +69,7 @@ def explain(
         text = str(asked) if asked.by_query else asked.describe()
         html.write_text(_page(text, found), encoding="utf-8")
     if not inputs.json:
-        out.write_line(found.describe(out.width()))
+        out.write_line(found.describe(text_width()))
         if html is not None:
             out.log(f"The picture is in {html}.")
         return

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from textwrap import wrap
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cepbench.text_table import table_text, terminal_width, wrapped
+
 if TYPE_CHECKING:
     from cepbench.engines.runs.result import Metrics
-
-#: Line width if that of the terminal is unknown.
-WIDTH = 100
 
 
 def write_line(line: str = "") -> None:
@@ -29,8 +26,7 @@ def write_line(line: str = "") -> None:
 
 def write_text(text: str) -> None:
     """Write text to standard output, wrapped to the terminal."""
-    for line in wrap(text, width()):
-        write_line(line)
+    write_line(wrapped(text))
 
 
 def log(line: str) -> None:
@@ -102,79 +98,11 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def width() -> int:
-    """Line width: that of the terminal, between 80 and 160."""
-    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 80), 160)
-
-
-def share_bar(share: float) -> str:
-    """A bar for a share of 1, up to eight characters long."""
-    eighths = round(min(max(share, 0.0), 1.0) * 64)
-    return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
-
-
 def write_table(
-    rows: Iterable[Mapping[Any, object]],
-    columns: Mapping[str, str] | Sequence[str],
-    *,
-    right: Sequence[str] = (),
-    shrink: str | None = None,
-    less: Sequence[str] = (),
+    rows: Iterable[Mapping[Any, object]], columns: Mapping[str, str] | Sequence[str], **look: Any
 ) -> None:
-    """Write a table to standard output, numbers right-aligned.
-
-    Cells are texts, lists, or numbers, which get thousands separators; None, NaN and a missing key are
-    empty. ``columns`` are keys, or headings with their keys; ``right`` the headings of further
-    right-aligned columns. If the terminal is too narrow, the column ``shrink`` is truncated, and if
-    that is not enough, those of ``less`` are dropped, in this order. Output to a file or pipe is
-    complete.
-    """
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    keys = columns if isinstance(columns, Mapping) else {head: head for head in columns}
-    rows = list(rows)
-    cells = {head: [row.get(key) for row in rows] for head, key in keys.items()}
-    texts = {head: [head, *map(_shown, column)] for head, column in cells.items()}
-    widths = {head: max(map(cell_len, column)) for head, column in texts.items()}
-    room = sum(each + 2 for each in widths.values())
-    if sys.stdout.isatty():
-        least = widths if shrink is None else {**widths, shrink: max(len(shrink), 8)}
-        for head in less:
-            if sum(least[each] + 2 for each in texts) - 2 > width():
-                del texts[head]
-        room = max(width(), sum(least[head] + 2 for head in texts) - 2)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in texts:
-        numeric = head in right or any(map(_is_number, cells[head]))
-        # What may be wrapped is narrowed first; its texts may not. Texts are no markup.
-        justify: Any = "right" if numeric else "left"
-        table.add_column(Text(head, no_wrap=True), justify=justify, no_wrap=head != shrink)
-    for line in zip(*(column for _, *column in texts.values()), strict=True):
-        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in line))
-    console = Console(width=room)
-    with console.capture() as drawn:
-        console.print(table)
-    for text in drawn.get().splitlines():
-        write_line(text.rstrip())
-
-
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool)
-
-
-def _shown(cell: object) -> str:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return ""
-    if isinstance(cell, bool):
-        return "yes" if cell else ""
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    if isinstance(cell, list):
-        return ", ".join(map(str, cell))
-    return f"{cell:,.4g}" if isinstance(cell, float) else str(cell)
+    """Write a :func:`~cepbench.text_table.table_text` to standard output, as wide as a terminal."""
+    write_line(table_text(rows, columns, **look, width=terminal_width()))
 
 
 @contextmanager

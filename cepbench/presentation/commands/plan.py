@@ -14,6 +14,7 @@ from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedEr
 from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, last_variable, texts
 from cepbench.presentation.commands.options import declared, examples
+from cepbench.text_table import text_width
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
@@ -137,7 +138,7 @@ def plan(
     _table(rows, ["generator", "kind"], with_latency=bool(alpha))
     for explanation in explanations.values():
         out.write_line()
-        out.write_line(replace(explanation, stakes=None).describe(out.width()))
+        out.write_line(replace(explanation, stakes=None).describe(text_width()))
     if at_stake is not None:
         out.write_line()
         out.write_text(at_stake.describe())
@@ -151,8 +152,8 @@ def _plan_workload(
     cost: str,
 ) -> None:
     """The plans of several planners with their costs, then the cheapest one or the named ones."""
-    from cepbench.experiments.sweeps.compare import computed_from_others
     from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+    from cepbench.presentation.comparison.compare import computed_from_others
 
     stream = None
     if inputs.statistics is None:

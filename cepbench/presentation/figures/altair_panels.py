@@ -66,7 +66,9 @@ def _panel(chart: Chart, panel: Panel) -> Any:
     title = alt.TitleParams(heading[0], subtitle=heading[1:]) if heading[1:] else "".join(heading)
     width, height = chart.size
     layered = alt.layer(*layers, data=first_data, title=title, width=width, height=height)
-    for layer in layered.layer:  # joined charts are copied, with all fields that an encoding could have
+    for (
+        layer
+    ) in layered.layer:  # joined charts are copied, with all fields that an encoding could have
         data = first_data if layer.data is alt.Undefined else layer.data
         own = layer.encoding.to_dict(validate=False, context={"data": data})
         layer.encoding = alt.FacetedEncoding(**own)
@@ -78,7 +80,11 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
     title = axis.title or None
     if axis.names and not axis.log:
         kind = "N" if isinstance(axis.names[0], str) else "O"
-        look = alt.Axis(labelAngle=0) if channel is alt.X else alt.Axis(labels=labels, ticks=False)
+        look = (
+            alt.Axis(labelAngle=0)
+            if channel is alt.X
+            else alt.Axis(labels=labels, ticks=False, labelLimit=300)
+        )
         return channel(f"{column}:{kind}", sort=list(axis.names), title=title, axis=look)
     scale: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
     if not axis.zero and not axis.log:  # of which Vega would warn on a logarithmic one

@@ -95,16 +95,49 @@ def test_a_result_describes_itself() -> None:
     assert "comparisons" in described
 
 
-def test_a_result_prints_as_one_line_and_the_first_and_last_matches() -> None:
+def test_a_result_prints_as_one_line_and_the_first_matches() -> None:
     """As a list of fields it would take a screen before the first match."""
     pattern = parse("PATTERN AND(A a, B b) WITHIN 99 units")
     events = events_of(" ".join(f"{name}@{time}" for time in range(6) for name in "AB"))
     result = evaluate(pattern, stream_of(events), OrderPlan(["a", "b"]))
     line, *table = str(result).splitlines()
     assert line == repr(result) and line.startswith("Result(36 matches by lazy-nfa along a, b over")
-    assert len(table) == 12 and table[1].split() == ["0", "0", "1"] and ".." in table[6]
+    assert len(table) == 12 and table[1].split() == ["0", "0", "0", "1", "0"]
+    assert table[-1] == "… and 26 more"
     counted = evaluate(pattern, stream_of(events), OrderPlan(["a", "b"]), output="count")
     assert str(counted) == repr(counted) and "\n" not in repr(counted)
     assert repr(pattern) == "<PATTERN AND(A a, B b) WITHIN 99 units>"
     adaptive = adapt(pattern, stream_of(events))
     assert repr(adaptive).startswith("AdaptiveResult(36 matches by ")
+
+
+@pytest.mark.parametrize("condition", ["", "WHERE a.x < b.x"])
+def test_printed_matches_have_the_time_and_what_is_read_of_each_event(condition: str) -> None:
+    events = events_of("A@1 B@2 A@3 B@3 B@7")
+    events["x"] = [0.5, 1.5, 1.0, 2.5, 0.25]
+    stream = stream_of(events)
+    pattern = parse(f"PATTERN SEQ(A a, KL(B b)) {condition} WITHIN 4 units")
+    result = evaluate(pattern, stream, evaluator="sase")
+    printed = str(result).splitlines()[1:]
+    read = [".x"] if condition else []
+    assert printed[0].split() == [
+        "a",
+        "a.time",
+        *map("a{}".format, read),
+        "b",
+        "b.time",
+        *map("b{}".format, read),
+    ]
+    assert len(printed) == 1 + len(result.matches)
+    for line, (a, b) in zip(printed[1:], result.matches.to_numpy(), strict=True):
+        each = [int(place) for place in b]
+        of_b = [tuple(each), tuple(events["time"][each].tolist())]
+        row = [a, events["time"][a], *([events["x"][a]] if condition else []), *of_b]
+        row += [tuple(events["x"][each].tolist())] if condition else []
+        assert line.split()[1:] == " ".join(map(str, row)).split()
+
+
+def test_no_match_prints_as_one_line() -> None:
+    pattern = parse("PATTERN SEQ(A a, B b) WITHIN 9 units")
+    result = evaluate(pattern, stream_of(events_of("B@1 A@2")))
+    assert str(result) == repr(result) and result.matches.empty

@@ -15,11 +15,11 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.stack_nfa.engine import StackEngine
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
-from cepbench.experiments.sweeps.compare import compare
 from cepbench.patterns.model import Attribute
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan
 from cepbench.planning.plans.tree import Tree
+from cepbench.presentation.comparison.compare import compare
 from cepbench.streams.numeric import NumericReader
 from tests.engines.detection.checks import found_in
 from tests.engines.detection.strategies import Case, event_frames, events_of, stream_of

@@ -34,7 +34,6 @@ from cepbench.experiments.sweeps.cells import (
     check_agreement,
     results_frame,
 )
-from cepbench.experiments.sweeps.compare import COLUMNS, compare
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import (
     BATCH_EVENTS,
@@ -48,6 +47,7 @@ from cepbench.planning.planners.registry import default_generators, plan_generat
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
+from cepbench.presentation.comparison.compare import COLUMNS, compare
 from cepbench.streams.event_stream import EventStream
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
 

@@ -382,7 +382,7 @@ def test_a_seed_that_could_not_be_noted_is_refused(seed) -> None:
 
 
 def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
-    from cepbench.experiments.sweeps.compare import compare
+    from cepbench.presentation.comparison.compare import compare
     from cepbench.streams.event_stream import EventStream
 
     frame = pd.DataFrame({"type": ["V0", "V1", "V2"], "ts": range(3)})
@@ -407,7 +407,7 @@ def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
 
 def test_a_refusal_is_a_row_of_the_results() -> None:
     # Imported here: the other tests of this file need no stream and no evaluator.
-    from cepbench.experiments.sweeps.compare import compare
+    from cepbench.presentation.comparison.compare import compare
     from cepbench.streams.event_stream import EventStream
 
     case = dataclasses.replace(random_case(0, 25, "SEQ"), window=30)

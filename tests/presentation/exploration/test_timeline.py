@@ -10,9 +10,9 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, StreamError
+from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.exploration.rates_chart import rates_chart
 from cepbench.presentation.exploration.timeline import timeline
-from cepbench.presentation.figures.comparison import comparison_bars
 from cepbench.presentation.figures.styles import style_of
 
 

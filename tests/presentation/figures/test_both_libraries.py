@@ -14,8 +14,8 @@ from matplotlib.patches import Rectangle
 
 import cepbench as cep
 from cepbench.experiments.analysis.cost_fit import cost_fit
+from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.figures import interactive, static
-from cepbench.presentation.figures.comparison import comparison_bars
 from cepbench.presentation.figures.q_errors import Axis
 from tests.presentation.figures.test_figures import (
     MINE,

@@ -10,9 +10,9 @@ import pandas as pd
 import cepbench as cep
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.planning.planners.registry import PLAN_GENERATORS
+from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.exploration.rates_chart import rates_chart
 from cepbench.presentation.figures import interactive
-from cepbench.presentation.figures.comparison import comparison_bars
 from cepbench.presentation.figures.q_errors import Axis
 from tests.presentation.exploration.test_timeline import PATTERNS, found_in, stream_of
 from tests.presentation.figures.test_figures import OURS, failed, plans_of, summary_of, trade_offs

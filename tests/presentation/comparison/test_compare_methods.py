@@ -7,7 +7,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import ExperimentError, StreamError
-from cepbench.experiments.sweeps.compare import COLUMNS
+from cepbench.presentation.comparison.table import COLUMNS
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.experiments.sweeps.compare import compare
+from cepbench.errors import ExperimentError
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
+from cepbench.presentation.comparison.compare import compare
+from cepbench.presentation.comparison.table import Comparison
 from tests.presentation.reporting.offline import Page, read_page
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > c.x WITHIN 60 seconds")
@@ -220,6 +223,70 @@ def test_every_row_of_the_table_is_as_wide_as_its_head(
         for cells in cells_by_row(read_page(table._repr_html_()))
     ]
     assert rows == [head] * 4
+
+
+#: A pattern of plans, one of methods, and a workload of planners.
+ASKED = {
+    "generator": PATTERN,
+    "method": cep.parse("PATTERN SEQ(A a, B b) AGG COUNT(*) WITHIN 60 seconds"),
+    "planner": cep.Workload({"one": PATTERN, "two": "PATTERN SEQ(A a, B b) WITHIN 60 seconds"}),
+}
+
+
+@pytest.fixture(scope="module", params=ASKED)
+def comparison(request: pytest.FixtureRequest, stream: cep.EventStream) -> Comparison:
+    return compare(ASKED[request.param], stream, repetitions=1, seconds=0)
+
+
+def test_a_comparison_prints_every_row_and_what_was_asked(comparison: Comparison) -> None:
+    text = str(comparison)
+    assert text.startswith(comparison.pattern) and f"{EVENTS:,} events" in text
+    (kind,) = {"generator", "method", "planner"} & set(comparison)
+    lines = [line.split() for line in text.splitlines()]
+    assert [kind] in [line[:1] for line in lines]
+    printed = [line[0] for line in lines if line and line[0] in set(comparison[kind])]
+    assert printed == comparison[kind].tolist()
+    narrow, wide = (
+        max(map(len, comparison.text(width).removeprefix(comparison.pattern).splitlines()))
+        for width in (80, 300)
+    )
+    assert narrow <= (110 if kind == "planner" else 80) < wide  # planners' names are never cut
+
+
+def test_a_comparison_draws_every_run_that_ended_well(comparison: Comparison) -> None:
+    chart = comparison.plot().to_dict()
+    (rows,) = chart["datasets"].values()
+    ended = comparison[comparison["status"] == "ok"]
+    assert [row["events_per_second"] for row in rows] == ended["events_per_second"].tolist()
+    assert len({row["series"] for row in rows}) == len(rows) > 3
+
+
+def test_a_comparison_is_saved_as_its_suffix_says(comparison: Comparison, tmp_path: Path) -> None:
+    for suffix, read in (
+        (".csv", pd.read_csv),
+        (".json", pd.read_json),
+        (".parquet", pd.read_parquet),
+    ):
+        comparison.save(tmp_path / f"all{suffix}")
+        again = read(tmp_path / f"all{suffix}")
+        assert list(again) == list(comparison)
+        assert again["status"].tolist() == comparison["status"].tolist()
+        assert again["peak_bytes"].tolist() == pytest.approx(
+            comparison["peak_bytes"].tolist(), nan_ok=True
+        )
+    for suffix, begins in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!DOCTYPE html>")):
+        comparison.save(tmp_path / f"all{suffix}")
+        assert (tmp_path / f"all{suffix}").read_bytes().lstrip().startswith(begins)
+    page = (tmp_path / "all.html").read_text(encoding="utf-8")
+    assert comparison._repr_html_() in page and "https://cdn" not in page
+
+
+def test_a_file_that_cannot_be_written_is_named(comparison: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"one of \.csv, \.html, .*, not '\.pdf'"):
+        comparison.save(tmp_path / "all.pdf")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExperimentError, match=r"cannot write .*file/all\.csv"):
+        comparison.save(tmp_path / "file" / "all.csv")
 
 
 def cells_by_row(page: Page) -> list[list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from cepbench.engines.aggregation.tables import check_values
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
-from cepbench.engines.runs.result import shown_bytes
 from cepbench.engines.runs.work import WORDS, Work
 from cepbench.errors import ExperimentError, PlanGeneratorError, errors_naming
 from cepbench.experiments.sweeps.cells import (
@@ -35,7 +34,6 @@ from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern, run_arguments
 from cepbench.experiments.sweeps.rotation import Agreement, Progress, throughput
 from cepbench.experiments.sweeps.workload import GivenSpec
-from cepbench.markup import Html, shortened
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
@@ -49,6 +47,7 @@ from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.comparison.table import Comparison
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import (
     check_fit,
@@ -58,132 +57,8 @@ from cepbench.streams.fit import (
 )
 from cepbench.streams.given import Frame, events_from
 
-#: What is compared → columns of the comparison, in order.
-COLUMNS = {
-    "generator": (
-        "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
-        "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
-        "peak_partial_matches", "peak_bytes", "comparisons", "work", "matches", "status", "reason",
-    ),
-    "planner": (
-        "planner", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
-        "events_per_second_q1", "events_per_second_q3", "times_naive", "runs", "measured_with",
-        "peak_bytes", "reused", "work", "matches", "status", "reason",
-    ),
-    "method": (
-        "method", "seconds", "events_per_second", "seconds_per_slide", "runs", "updates",
-        "peak_counters", "peak_objects", "peak_bytes", "work", "values", "status", "reason",
-    ),
-}  # fmt: skip
-
 #: The planner that the others are compared with.
 _NAIVE = "NAIVE"
-
-#: Characters of a workload's plan that are shown.
-_LONGEST_PLAN = 200
-
-# The bars behind the throughputs show the fast plans at a glance.
-_PAGE = Html(
-    """<pre class="cep-pattern">{{ pattern }}</pre>
-<table class="dataframe cep-comparison"><thead><tr>
-{% for name in texts.values() %}<th style="text-align:left">{{ name }}</th>{% endfor %}
-{% for name in numbers.values() %}<th style="text-align:right">{{ name }}</th>{% endfor %}
-</tr></thead><tbody>
-{% for row in rows %}
-<tr>{% for text in row.texts %}<td>{{ text }}</td>{% endfor %}
-{% if row.reason %}
-<td colspan="{{ numbers | length }}" style="text-align:left">{{ row.reason }}</td>
-{% endif %}
-{% for name, cell in row.cells.items() %}
-<td style="text-align:right;{% if name == "events_per_second" %}background:linear-gradient(to left,
-rgba(31,119,180,.25) {{ row.share }}%,transparent 0){% endif %}">{{ cell }}</td>
-{% endfor %}
-</tr>
-{% endfor %}
-</tbody></table>"""
-)
-
-
-#: Columns of texts → their headings; of planners ``plan`` has what is computed from other queries.
-_TEXTS = {
-    "generator": "plan generator", "planner": "planner", "method": "method", "evaluator": "evaluator",
-    "plan": "plan",
-}  # fmt: skip
-
-
-class _Column(NamedTuple):
-    """How a column of numbers is shown."""
-
-    heading: str
-    form: str = ",.0f"
-    times: float = 1.0
-    unit: str = ""
-
-
-#: Columns of numbers → how they are shown, in this order.
-_NUMBERS = {
-    "cost": _Column("estimated cost", ".3g"),
-    "plan_seconds": _Column("planning", ".2f", 1e3, " ms"),
-    "seconds": _Column("time", ",.3g", 1e3, " ms"),
-    "seconds_per_slide": _Column("time per event", ",.0f", 1e9, " ns"),
-    "events_per_second": _Column("events/s"),
-    "events_per_second_q1": _Column("middle half of the runs"),
-    "times_naive": _Column("× NAIVE", ".2f"),
-    "runs": _Column("runs"),
-    "updates": _Column("updates"),
-    "peak_counters": _Column("peak counters"),
-    "peak_objects": _Column("peak objects"),
-    "peak_partial_matches": _Column("peak partial matches"),
-    "peak_bytes": _Column("peak memory"),
-    "comparisons": _Column("comparisons"),
-    "reused": _Column("reused"),
-    "work": _Column("work"),
-    "matches": _Column("matches"),
-    "values": _Column("values"),
-}
-
-
-def shown(row: Mapping[Any, Any], name: str) -> str:
-    """The text of a number of a row, empty if it is missing."""
-    if name == "peak_bytes":
-        return shown_bytes(row[name])
-    if name == "runs" and not pd.isna(row.get("measured_with")):
-        return f"those of {row['measured_with']}"
-    if pd.isna(row[name]):
-        return ""
-    if name == "work":
-        return str(row[name])
-    _, form, times, unit = _NUMBERS[name]
-    upper = f" – {row['events_per_second_q3']:,.0f}" if name == "events_per_second_q1" else ""
-    return f"{times * row[name]:{form}}{unit}{upper}"
-
-
-class Comparison(pd.DataFrame):
-    """The result of :func:`compare`: a DataFrame with an HTML table for notebooks."""
-
-    _metadata: ClassVar = ["pattern"]
-    #: The pattern's text.
-    pattern: str = ""
-
-    def _repr_html_(self) -> str:
-        fastest = self["events_per_second"].max()
-        texts = {name: heading for name, heading in _TEXTS.items() if name in self}
-        if "planner" in self:
-            texts["plan"] = "computed from others"
-        numbers = {name: its.heading for name, its in _NUMBERS.items() if name in self}
-        rows: list[dict[str, Any]] = []
-        for row in self.to_dict("records"):
-            named = ["" if pd.isna(row[name]) else row[name] for name in texts]
-            if "planner" in row:
-                named[-1] = shortened(named[-1], _LONGEST_PLAN)
-            found = {"texts": named, "reason": "", "share": "", "cells": {}}
-            if row["status"] == OK:
-                found["share"] = f"{100 * row['events_per_second'] / fastest:.1f}"
-                found["cells"] = {name: shown(row, name) for name in numbers}
-            else:
-                found["reason"] = f"{row['status']}: {row['reason']}"
-            rows.append(found)
-        return str(_PAGE(pattern=self.pattern, texts=texts, numbers=numbers, rows=rows))
 
 
 def compare(
@@ -382,9 +257,7 @@ def compare(
         for row in rows:
             naive = speeds.get((_NAIVE, row["evaluator"]), math.nan)
             row["times_naive"] = row["events_per_second"] / naive
-    comparison = Comparison(rows, columns=list(COLUMNS[kind]))
-    comparison.pattern = asked.describe()
-    return comparison
+    return Comparison.of(rows, kind, asked.describe(), len(stream))
 
 
 def _refuse(why: str, **given: Any) -> None:
