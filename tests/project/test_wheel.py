@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("wheel")  # built once
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
-SHORTEST, CODE = re.findall(
+SHORTEST, COMPARED, CODE = re.findall(
     r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
 )
 
@@ -123,10 +123,18 @@ def test_the_shortest_program_of_readme_finds_matches(installed: Path, tmp_path:
     time = r"in [\d.e-]+ s"
     assert re.sub(time, "", done.stdout) == re.sub(time, "", shown)
     assert [line.split() for line in done.stdout.splitlines()[1:]] == [
-        ["a", "b"],
-        ["0", "0", "3"],
-        ["1", "2", "3"],
+        ["a", "a.time", "a.price", "b", "b.time", "b.price"],
+        ["0", "0", "1", "5.0", "3", "6", "7.0"],
+        ["1", "2", "4", "5.0", "3", "6", "7.0"],
     ]
+
+
+def test_the_second_program_of_readme_compares_plans_and_writes_a_page(
+    installed: Path, tmp_path: Path
+) -> None:
+    printed = run(SHORTEST + COMPARED, installed, tmp_path).stdout
+    assert "DP-LD" in printed and "events/s" in printed
+    assert (tmp_path / "work" / "all.html").stat().st_size > 100_000
 
 
 def test_the_example_of_readme_runs_and_shows_its_generator_among_all(
