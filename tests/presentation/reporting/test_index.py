@@ -104,8 +104,8 @@ def test_it_loads_files_beside_it_only_and_forbids_others() -> None:
 def test_names_are_text_and_never_markup() -> None:
     parsed = read_page(index_html(Report([page(EVIL)]), Navigation.of([Entry(EVIL, "x", "more")])))
     assert [text for _, text in parsed.scripts] == [""]
-    # Title, summary and parameter in the table of runs, and the navigation twice.
-    assert parsed.text.count(EVIL) == 5
+    # Title, summary and parameter in the table of runs, and the navigation.
+    assert parsed.text.count(EVIL) == 4
 
 
 def test_a_report_of_nothing_but_a_page_is_whole() -> None:
@@ -119,7 +119,7 @@ def test_studies_stand_side_by_side_and_those_that_were_not_run_are_named() -> N
     other = replace(STUDY, key="mei2009", notebooks=("figure_8",))
     studies = [StudyReport(STUDY, [page()]), StudyReport(other)]
     text = text_of(Report([page()], studies=studies))
-    assert 'not run: make report STUDIES="mei2009"' in text and "quick profile, 2 min 5 s" in text
+    assert 'not run: make report STUDIES="mei2009"' in text and "took 2 min 5 s" in text
     assert text.count("Mei & Madden 2009") == 1  # and no section of its own
 
 

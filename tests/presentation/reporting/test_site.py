@@ -212,13 +212,14 @@ def test_navigation_is_the_same_on_every_page_and_marks_the_current(
         }
         at = order.index(name)
         assert turns.get("prev") == (order[at - 1] if at else None)
-        assert turns.get("next") == (order[at + 1] if at + 1 < len(order) else None)
+        after = order[at + 1] if 0 < at < len(order) - 1 else None  # the front page's are its cards
+        assert turns.get("next") == after
 
 
 def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -> None:
     """Three pages of it, beside the navigation; none of them where they were not made."""
     front = (site / "index.html").read_text(encoding="utf-8")
-    ways = front[front.index('class="ways"') : front.index('id="provenance"')]
+    ways = front[front.index('class="ways"') : front.index("Machine, versions")]
     for link in ("docs/index.html", "docs/language.html", "docs/reference/index.html"):
         assert f'href="{link}"' in ways
     write_executed(tmp_path, "quickstart", title="Quick start")
@@ -332,7 +333,7 @@ def test_numbers_of_the_front_page_are_those_of_the_results(pages: dict[str, Pag
     text = " ".join(pages["index.html"].text.split())
     for expected in (
         "runs measured 2 ", "events processed 1,200 ", "patterns 2 ", "plan generators 1 ",
-        f"{len(claims(STUDY))} holds", "quick profile, 2 min 2 s", "not run: figures_3_4_5, figure_6,",
+        f"{len(claims(STUDY))} holds", "not run: figures_3_4_5, figure_6,",
         "1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50",
     ):  # fmt: skip
         assert expected.replace(" ", "") in text.replace(" ", ""), expected
