@@ -135,7 +135,7 @@ def test_every_file_that_a_page_links_is_there(
             seen += 1
             file = (path.parent / target).resolve() if target else path.resolve()
             assert file.is_file(), f"{path.name}: {target}"
-            if anchor and file in by_file:
+            if anchor and "=" not in anchor and file in by_file:
                 assert anchor in [a.get("id") for _, a in by_file[file].elements], anchor
     assert seen > 100
 

@@ -20,6 +20,7 @@ from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
 from cepbench.presentation.reporting import requests, story
+from cepbench.presentation.reporting.algorithms import described
 from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.front_picture import front_picture
@@ -49,6 +50,7 @@ from cepbench.presentation.reporting.verdicts import counts_of
 #: The lock of a report, and what its holder does.
 _WRITER = ("report", "writes a report", ReportError)
 _CLAIMS = Entry("Claims", "claims.html", START)
+_ALGORITHMS = Entry("Algorithms", "algorithms.html", START)
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
 _DOCUMENTATION = (
@@ -233,6 +235,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     claims = [claim for study in studies for claim in study.claims]
     if claims:
         entries.append(_CLAIMS)
+    entries.append(_ALGORITHMS)
     if benchmarks:
         entries.append(_BENCHMARKS)
     documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
@@ -246,6 +249,10 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         )
     tables: dict[Entry, dict[str, Any]] = {
         _CLAIMS: {"template": "claims_page.html.j2", "claims": claims, "looks": LOOKS},
+        _ALGORITHMS: {
+            "template": "algorithms_page.html.j2",
+            "rows": described(claims, target / "docs"),
+        },
         _BENCHMARKS: {"template": "benchmarks.html.j2", "benchmarks": benchmarks},
     }
     for entry in entries:

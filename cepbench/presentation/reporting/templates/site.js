@@ -5,7 +5,7 @@ document.documentElement.classList.add("scripted");
 document.addEventListener("DOMContentLoaded", () => {
   menu();
   code();
-  claims();
+  filters();
   scrollers();
   charts();
 });
@@ -55,30 +55,30 @@ function remembered(choice) {
   }
 }
 
-// Rows of the table of claims that have the words searched for, the paper and the verdict; the choice is
+// Rows of a table that have the words searched for, and what is chosen of their columns; the choice is
 // kept in the address, so that it can be shared.
-function claims() {
-  const fields = ["text", "paper", "verdict"].map((name) => [name, document.getElementById(`claims-${name}`)]);
-  if (!fields[0][1]) return;
-  const rows = [...document.querySelectorAll("table.claims tbody tr")];
-  const count = document.getElementById("claims-count");
+function filters() {
+  const form = document.querySelector(".filters");
+  if (!form) return;
+  const fields = [...form.querySelectorAll("input, select")];
+  const rows = [...document.querySelectorAll("table.filtered tbody tr")];
   const chosen = new URLSearchParams(location.hash.slice(1));
-  for (const [name, field] of fields) if (chosen.has(name)) field.value = chosen.get(name);
+  for (const field of fields) if (chosen.has(field.name)) field.value = chosen.get(field.name);
+  const fits = (row) => fields.every((field) => {
+    const cell = row.cells[field.dataset.column];
+    if (cell) return (cell.dataset.value ?? cell.textContent).endsWith(field.value);
+    const own = row.textContent.toLowerCase();
+    return field.value.toLowerCase().split(/\s+/).every((word) => own.includes(word));
+  });
   const show = () => {
-    const [text, paper, verdict] = fields.map(([, field]) => field.value);
-    const words = text.toLowerCase().split(/\s+/);
-    for (const row of rows) {
-      const own = row.textContent.toLowerCase();
-      row.hidden = !(words.every((word) => own.includes(word)) &&
-        (!paper || row.cells[0].textContent === paper) && (!verdict || row.cells[4].textContent.endsWith(verdict)));
-    }
+    for (const row of rows) row.hidden = !fits(row);
     const left = rows.filter((row) => !row.hidden).length;
-    count.textContent = `${left} claim${left === 1 ? "" : "s"}`;
-    const kept = fields.filter(([, field]) => field.value).map(([name, field]) => [name, field.value]);
+    form.querySelector("output").textContent = `${left} ${form.dataset.what}${left === 1 ? "" : "s"}`;
+    const kept = fields.filter((field) => field.value).map((field) => [field.name, field.value]);
     history.replaceState(null, "", kept.length ? `#${new URLSearchParams(kept)}` : location.pathname);
   };
-  for (const [, field] of fields) field.addEventListener("input", show);
-  document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
+  for (const field of fields) field.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
   show();
 }
 
