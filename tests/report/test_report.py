@@ -154,7 +154,7 @@ def test_the_results_hold_every_generator_and_every_cell(
     assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
     sweeps = [(json.loads(its), rows) for its, rows in results.groupby("configuration")]
-    assert len(sweeps) == (2 if stem == "figures_3_4_5" else 1)
+    assert len(sweeps) == (1 if stem == "figure_9" else 2)
     for asked, rows in sweeps:
         regimes = [asked | changes for changes in asked["regimes"].values()]
         assert set(rows["regime"]) == set(asked["regimes"]) >= {"sparse", "dense"}
@@ -172,7 +172,7 @@ def test_sweeps_are_shared_by_notebooks(report: Path) -> None:
     sweeps = {
         path.parent.name.partition("-")[0] for path in report.glob("data/sweeps/*/sweep.json")
     }
-    assert sweeps >= {"instances", "latency", "strategies", "types"}
+    assert sweeps >= {"instances", "latency", "latency_instances", "strategies", "types"}
     assert sweeps >= {"selectivity", "rates", "plans", "negation", "web_log"}
     assert sweeps >= {"queries", "window_size", "merging", "non_overlap", "price_increase"}
 

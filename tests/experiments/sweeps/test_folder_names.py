@@ -8,7 +8,8 @@ from cepbench.experiments.sweeps.sweep_file import SWEEP_FOLDERS, read_sweep
 FOLDERS = """
 agrawal2008: merging-b2b0f747 non_overlap-8ac8e898 price_increase-05b47a9c queries-7c5b63fb
     window_size-9c8a7628
-kolchinsky2018: instances-2b8fd2c4 latency-20f8faea map-80b36967 strategies-f1fbbc0a types-032f75db
+kolchinsky2018: instances-2b8fd2c4 latency-20f8faea latency_instances-d4950270 map-80b36967
+    strategies-f1fbbc0a types-032f75db
 liu2011: both-fa1666d2 children-09cd8263 concept-c4200866 negated_company-ada9876d
     over_time-f01b0407 pattern-55826aa9
 mei2009: drift-774dfa7e drift_columnar-84bac104 negation-779e8cf7 plans-65f21abf rates-8159d7b5

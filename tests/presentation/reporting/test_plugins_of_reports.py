@@ -20,20 +20,23 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
 ) -> None:
     parameters = tiny_for("figure_8")
     report = tmp_path / "report"
-    alone = measured_sweep("kolchinsky2018/latency", "quick", report / "data", seed=3, **parameters)
-    generators = set(alone.results["generator"])
-    before = (alone.folder / "results.parquet").read_bytes()
+    alone = [
+        measured_sweep(f"kolchinsky2018/{name}", "quick", report / "data", seed=3, **parameters)
+        for name in ("latency", "latency_instances")
+    ]
+    generators = {name for sweep in alone for name in sweep.results["generator"]}
+    before = [(sweep.folder / "results.parquet").read_bytes() for sweep in alone]
     build_report(
         report, notebooks=NOTEBOOKS, only=["figure_8"], seed=3, parameters=parameters,
         plugins=[write_plugin(tmp_path)], on_progress=lambda what, state: None,
     )  # fmt: skip
-    assert (alone.folder / "results.parquet").read_bytes() == before
-    assert list((report / "data" / "sweeps").iterdir()) == [alone.folder]
+    assert [(sweep.folder / "results.parquet").read_bytes() for sweep in alone] == before
+    assert {*(report / "data" / "sweeps").iterdir()} == {sweep.folder for sweep in alone}
     (path,) = report.rglob("figure_8/results.parquet")
     results = pd.read_parquet(path)
     mine = results[results["generator"] == "BACKWARDS"]
     assert len(mine) and set(results["generator"]) == {*generators, "BACKWARDS"}
-    assert len(results) == len(alone.results) + len(mine)
+    assert len(results) == sum(len(sweep.results) for sweep in alone) + len(mine)
     (page,) = report.rglob("figure_8.html")
     text = page.read_text(encoding="utf-8")
     assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text

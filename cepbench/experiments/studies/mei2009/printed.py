@@ -3,7 +3,7 @@
 #: Seconds that Algorithm 5 takes less than, by event classes (section 5.2.3).
 PLAN_SECONDS = {"ZSTREAM": {"20": 0.01}}
 
-#: Table 3: peak bytes of the process.
+#: Table 3: peak memory in bytes; of what, the paper does not say.
 PEAK_BYTES = {
     plan: {"1:100:100:100": 1e6 * rare, "sel1 = 1/50": 1e6 * selective}
     for plan, rare, selective in (

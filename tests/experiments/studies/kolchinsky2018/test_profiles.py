@@ -74,8 +74,14 @@ def test_the_full_regimes_are_of_the_size_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("profile", STUDY.profiles)
-def test_the_second_engine_runs_the_first_patterns_of_the_same(profile: str) -> None:
-    types, instances = (config_of(profile, name) for name in ("types", "instances"))
+@pytest.mark.parametrize(
+    ("own", "first"), [("instances", "types"), ("latency_instances", "latency")]
+)
+def test_the_second_engine_runs_the_first_patterns_of_the_same(
+    profile: str, own: str, first: str
+) -> None:
+    types, instances = (config_of(profile, name) for name in (first, own))
+    assert (instances.generators, instances.alphas) == (types.generators, types.alphas)
     assert [*types.workloads] == [*instances.workloads]
     for name, part in instances.workloads.items():
         same = replace(
@@ -87,11 +93,9 @@ def test_the_second_engine_runs_the_first_patterns_of_the_same(profile: str) -> 
         assert part == same and part.patterns <= types.workloads[name].patterns
         assert {3, 7} < {*part.sizes} <= {*types.workloads[name].sizes}
     engines = {"order": "lazy-nfa-instances", "tree": "tree-instances"}
-    ran_in = {cell[:2] for cell in instances.grid(default_generators(user_defined=False)).cells()}
-    assert ran_in == {
-        (name, engines[PLAN_GENERATORS[name].kind])
-        for name in default_generators(user_defined=False)
-    }
+    generators = types.generators or default_generators(user_defined=False)
+    ran_in = {cell[:2] for cell in instances.grid(generators).cells()}
+    assert ran_in == {(name, engines[PLAN_GENERATORS[name].kind]) for name in generators}
 
 
 def test_a_change_holds_in_every_regime() -> None:
