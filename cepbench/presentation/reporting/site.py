@@ -136,15 +136,24 @@ def build_report(
         settings[stem] = checked_parameters(given, literals(known[stem]), request.path.name)
     target.mkdir(parents=True, exist_ok=True)
     with held(target, *_WRITER):
-        _measure(
+        sweeps = _unmeasured(
             [
                 (name, settings[stem])
                 for stem in by_stem
                 for name in metadata[stem].get("sweeps", ())
             ],
             streams,
-            on_progress,
         )
+        tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
+        # A sweep has all cores, and takes about as long as two notebooks side by side.
+        weights = {f"sweep {sweep.sweep.name}": 2.0 for sweep in sweeps} | dict.fromkeys(
+            by_stem, 1.0
+        )
+        steps = Steps(on_progress, weights)
+        began = time.perf_counter()
+        for sweep in measure_all(sweeps):
+            steps(f"sweep {sweep.sweep.name}", f"{time.perf_counter() - began:.0f} s")
+            began = time.perf_counter()
 
         def run(stem: str) -> float:
             executed = run_notebook(
@@ -156,8 +165,7 @@ def build_report(
             )
             return float(executed.metadata.papermill.duration)
 
-        tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
-        run_side_by_side(tasks, run, on_progress=on_progress)
+        run_side_by_side(tasks, run, on_progress=steps)
         return _published(target, on_progress)
 
 
@@ -165,12 +173,8 @@ def build_report(
 _OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
 
 
-def _measure(
-    wanted: Sequence[tuple[str, dict[str, Any]]],
-    data: Path,
-    on_progress: Callable[[str, str], object],
-) -> None:
-    """Measure the sweeps that notebooks with these settings read, before any of them is run.
+def _unmeasured(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path) -> list[StudySweep]:
+    """The sweeps that notebooks with these settings read, and that have to be measured before any of them runs.
 
     A sweep then has all cores, and Spark is started once. ``fresh`` is removed from the settings.
     """
@@ -182,10 +186,33 @@ def _measure(
             sweep.discard()
         if not sweep.is_finished:
             sweeps[sweep.folder] = sweep
-    began = time.perf_counter()
-    for sweep in measure_all(list(sweeps.values())):
-        on_progress(f"sweep {sweep.sweep.name}", f"{time.perf_counter() - began:.0f} s")
-        began = time.perf_counter()
+    return list(sweeps.values())
+
+
+class Steps:
+    """Progress that says which step has ended, and about how long the others will take.
+
+    ``tell`` gets what and its state; ``weights`` are the steps, by what they do, with their shares of the time.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str, str], object],
+        weights: Mapping[str, float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tell, self._weights, self._clock = tell, dict(weights), clock
+        self._left, self._began = dict(weights), clock()
+
+    def __call__(self, what: str, state: str) -> None:
+        if state != "running" and self._left.pop(what, 0.0):
+            whole, left = sum(self._weights.values()), sum(self._left.values())
+            state += f" (step {len(self._weights) - len(self._left)} of {len(self._weights)}"
+            if self._left and left < 0.9 * whole:  # the first steps say little
+                seconds = (self._clock() - self._began) * left / (whole - left)
+                state += f", about {seconds / 60:.0f} min left"
+            state += ")"
+        self._tell(what, state)
 
 
 def publish_report(

@@ -30,7 +30,7 @@ from cepbench.presentation.reporting.navigation import Navigation, group_of, gro
 from cepbench.presentation.reporting.requests import report_stems, requests_for
 from cepbench.presentation.reporting.shell import with_contents
 from cepbench.presentation.reporting.side_by_side import USES
-from cepbench.presentation.reporting.site import publish_report
+from cepbench.presentation.reporting.site import Steps, publish_report
 from cepbench.presentation.reporting.titles import summary_of, title_of, with_words
 from cepbench.presentation.reporting.verdicts import ledger, numbers
 from tests.presentation.figures.test_figures import OURS
@@ -627,3 +627,26 @@ def contents_of(folder: Path) -> dict[str, bytes]:
     """Path → contents of each file."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_progress_says_which_step_it_is_and_about_how_long_the_rest_takes() -> None:
+    told: list[tuple[str, str]] = []
+    now = [0.0]
+    weights = {"sweep a": 2.0, "sweep b": 2.0, "c": 1.0, "d": 1.0, "e": 1.0}
+    steps = Steps(lambda *line: told.append(line), weights, clock=lambda: now[0])
+    for seconds, what, state in (
+        (120.0, "sweep a", "120 s"), (120.0, "sweep b", "120 s"), (0.0, "c", "running"),
+        (60.0, "c", "60 s"), (60.0, "d", "60 s"), (60.0, "e", "60 s"),
+    ):  # fmt: skip
+        now[0] += seconds
+        steps(what, state)
+    steps("f", "left out")
+    assert told == [
+        ("sweep a", "120 s (step 1 of 5, about 5 min left)"),
+        ("sweep b", "120 s (step 2 of 5, about 3 min left)"),
+        ("c", "running"),
+        ("c", "60 s (step 3 of 5, about 2 min left)"),
+        ("d", "60 s (step 4 of 5, about 1 min left)"),
+        ("e", "60 s (step 5 of 5)"),
+        ("f", "left out"),
+    ]
