@@ -61,7 +61,7 @@ def build(
 
         def on_progress(what: str, state: str) -> None:
             bar.write(f"{what}: {state}", file=sys.stderr)
-            bar.update(what in stems and state.endswith(" s"))
+            bar.update(what in stems and state[:1].isdigit())
 
         index = build_report(
             output,
