@@ -64,6 +64,7 @@ from cepbench.planning.workloads.cube_operations import pattern_roll_up as patte
 from cepbench.planning.workloads.model import Workload as Workload
 from cepbench.presentation.app.app import explore as explore
 from cepbench.presentation.comparison.compare import compare as compare
+from cepbench.presentation.comparison.sweep import sweep as sweep
 from cepbench.presentation.explainer.explain import explain as explain
 from cepbench.presentation.explainer.trace import trace as trace
 from cepbench.presentation.exploration.predicate_graph import predicate_graph as predicate_graph

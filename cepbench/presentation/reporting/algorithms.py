@@ -86,26 +86,28 @@ def described(claims: Sequence[JudgedClaim], documentation: Path) -> list[Descri
     return rows
 
 
-def example_plans() -> dict[str, tuple[str, float | None]]:
+def example_plans() -> dict[str, tuple[str, float]]:
     """Generator → its plan for the pattern of the front page, by types, and its cost by the least of its kind."""
     dataset = open_dataset(DATASET)
     stream, pattern = dataset.stream(), dataset.patterns[PATTERN]
     statistics = measure_statistics(pattern, stream)
     types = {variable.name: str(variable.type) for variable in pattern.variables}
-    made = {}
+    made: dict[str, tuple[str, str, float]] = {}
     for name, entry in PLAN_GENERATORS.items():
         try:
-            made[name] = entry.kind, plan(pattern, statistics, name)
+            its = plan(pattern, statistics, name)
         except PlanGeneratorError:  # it refuses the pattern
             continue
-    least = {
-        kind: min(its.cost for of, its in made.values() if of == kind) for kind, _ in made.values()
-    }
-    named = re.compile(r"\w+")
-    return {
-        name: (named.sub(lambda its: types[its.group()], its.text), its.cost / least[kind])
-        for name, (kind, its) in made.items()
-    }
+        assert its.cost is not None
+        made[name] = (
+            entry.kind,
+            re.sub(r"\w+", lambda each: types[each.group()], its.text),
+            its.cost,
+        )
+    least: dict[str, float] = {}
+    for kind, _, cost in made.values():
+        least[kind] = min(cost, least.get(kind, cost))
+    return {name: (text, cost / least[kind]) for name, (kind, text, cost) in made.items()}
 
 
 def _source(name: str, entry: Any, place: str) -> tuple[str, str, str]:
