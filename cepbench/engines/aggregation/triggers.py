@@ -59,15 +59,13 @@ class Triggers:
         """
         found: dict[tuple[int, ...], list[np.ndarray]] = {}
         for last in sorted(self._lasts, key=lambda last: -len(last.known)):
-            found.setdefault(last.known, []).append(self._rows(last, batch))
+            rows = batch.rows_of(last.variable.type)
+            rows = rows_with(last.clauses, self._reader, batch, rows)
+            found.setdefault(last.known, []).append(rows)
         return [
-            (known, rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows)))
-            for known, rows in found.items()
+            (known, listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed)))
+            for known, listed in found.items()
         ]
-
-    def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
-        rows = batch.rows_of(last.variable.type)
-        return rows_with(last.clauses, self._reader, batch, rows)
 
 
 def rows_with(
