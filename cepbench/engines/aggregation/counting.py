@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from itertools import compress
 from typing import ClassVar, NamedTuple, TypeVar
@@ -372,7 +373,7 @@ class CountingRun(Stateful):
         are_sampled = np.arange(number + len(self.groups)) >= number
         given = self._given(self._held.joined(asked), are_sampled, time)
         totals = [
-            window.copy().push(its, len(self.groups))[0]
+            deepcopy(window).push(its, len(self.groups))[0]
             for window, its in zip(self._windows, given, strict=False)
         ]
         # There are no windows before the first event.

@@ -18,7 +18,7 @@ from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import numbers
-from cepbench.engines.sequence_counts.kernels.tables import Events
+from cepbench.engines.sequence_counts.kernels.tables import Events, table_of
 from cepbench.engines.sequence_counts.windows import working_sums
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.instructions import LOAD_LEFT, STACK
@@ -122,7 +122,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
         edges=edges,
         automaton=compacted,
         spans=np.array(spans, np.int64),
-        rules=np.array(rules, np.int64).reshape(-1, 3),
+        rules=table_of(rules, 3),
         kept=np.array([*kept], np.int64),
         window=plan.window,
         counts_window=True,
@@ -215,12 +215,6 @@ class GraphWindow(Stateful):
             at = behind
         return state
 
-    def copy(self) -> GraphWindow:
-        """One that changes apart from this."""
-        other = GraphWindow(self._plan, self._width, self._dtype)
-        other._kept = [tuple(array.copy() for array in its) for its in self._kept]
-        return other
-
     @property
     def _kept(self) -> list[tuple[np.ndarray, ...]]:
         """The state of each partition between pushes."""
@@ -309,8 +303,6 @@ class GraphWindow(Stateful):
         cells[behind : behind + parts * (last - first), : high - low] = old[
             behind + parts * first : behind + parts * last
         ]
-        vectors = np.zeros((width + 1, state.vectors.shape[1]))
-        vectors[: last - first] = state.vectors[first:last]
         return state._replace(
             bounds=state.bounds - [low, low, low, first, first, 0, 0],
             starts=rows(state.starts),
@@ -320,7 +312,7 @@ class GraphWindow(Stateful):
             previous=columns(state.previous) - first,
             ends=columns(state.ends) - low,
             leaves=columns(state.leaves),
-            vectors=vectors,
+            vectors=_moved(state.vectors, first, last, width + 1),
             heads=state.heads - first,
             cells=cells,
             fits=np.zeros(height, np.int64),

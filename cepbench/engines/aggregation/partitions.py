@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import Key
-from cepbench.engines.aggregation.triggers import key_column, values_of
 from cepbench.patterns.model import EventType
-from cepbench.streams.columns import Booleans, CodedStrings, numbers_of
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 
 
@@ -28,13 +28,20 @@ def numbered(
     number = len(by_attribute[0])
     numbers, size = np.zeros(number, np.int64), 1
     present = np.ones(number, bool)
-    read = [key_column(batch, attribute) for attribute in attributes]
-    for column, its in zip(read, by_attribute, strict=True):
+    read: list[Any] = []
+    for attribute, its in zip(attributes, by_attribute, strict=True):
+        column: AttributeColumn = (
+            batch.types_at(attribute.level)
+            if isinstance(attribute, EventType)
+            else batch.column(attribute)
+        )
         if isinstance(column, CodedStrings | Booleans):
+            read.append(column)
             own, more = column.codes[its].astype(np.int64), len(column.values)
             present &= own >= 0
         else:
-            known = numbers_of(column)[its]
+            read.append(numbers_of(column))
+            known = read[-1][its]
             values, own = np.unique(known, return_inverse=True)
             more = len(values)
             present &= known == known
@@ -46,7 +53,7 @@ def numbered(
     found = np.full(number, -1)
     found[present] = numbers
     columns = [
-        values_of(column, its[examples]) for column, its in zip(read, by_attribute, strict=True)
+        values[its[examples]].tolist() for values, its in zip(read, by_attribute, strict=True)
     ]
     return found, list(zip(*columns, strict=True))
 

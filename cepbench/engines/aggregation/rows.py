@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -69,13 +69,7 @@ class Rows(Sequence[Row]):
         keys = [self.keys[group] for group in self.groups.tolist()]
         return map(Row, self.positions.tolist(), self.times.tolist(), keys, values)
 
-    @overload
-    def __getitem__(self, place: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Row]: ...
-
-    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+    def __getitem__(self, place: Any) -> Any:
         return [*self][place]
 
     def __eq__(self, other: object) -> bool:

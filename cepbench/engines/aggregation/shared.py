@@ -21,6 +21,7 @@ from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedPro
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.patterns.parse import parse
@@ -72,7 +73,7 @@ class _Events(NamedTuple):
 
     def at(self, which: np.ndarray) -> _Events:
         """The events at some places, in their order."""
-        places = _ranges((np.cumsum(self.sizes) - self.sizes)[which], self.sizes[which])
+        places = ranges_of((np.cumsum(self.sizes) - self.sizes)[which], self.sizes[which])
         return _Events(
             self.parts[which],
             self.times[which],
@@ -248,7 +249,7 @@ class SharedRun(Stateful):
         if len(events) > len(own):
             sizes[~np.isin(events, own, assume_unique=True)] = 0
         if self._attributes:
-            symbols = symbols[_ranges(entries.spans[rows], sizes)]
+            symbols = symbols[ranges_of(entries.spans[rows], sizes)]
         new = _Events(parts, batch.timestamps[rows], sizes, symbols, entries.weights[:, rows])
         now = new.chosen(new.times == until)
         stays, due = held.times == until, held
@@ -420,12 +421,6 @@ def _union(rows: Sequence[np.ndarray], number: int) -> np.ndarray:
     is_one = np.zeros(number, bool)
     is_one[listed] = True
     return np.flatnonzero(is_one)
-
-
-def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers from each begin on, so many each."""
-    ends = np.cumsum(sizes)
-    return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 @cache

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.engines.aggregation.kernels.shared_counts import tables
 from cepbench.engines.aggregation.semirings import Total
 from cepbench.engines.aggregation.sequences import CountedSequence
+from cepbench.engines.sequence_counts.kernels.tables import spans_of, table_of
 from cepbench.patterns.model import Clause
 from cepbench.planning.plans.segments import Segment, Step
 
@@ -301,10 +302,10 @@ class SharedProgram:
         ]
         rights = [link.right for link in self.links]
         return tables.Program(
-            columns=_spans(len(self._columns[table]) for table in tables_),
+            columns=spans_of(self._columns[table] for table in tables_),
             inits=np.array(inits[False], np.int64),
             horizons=np.array(listed, np.int64),
-            create_spans=_spans(map(len, creates)),
+            create_spans=spans_of(creates),
             creates=np.array([*chain.from_iterable(creates)], np.int64),
             now_spans=now[0],
             now=now[1],
@@ -312,16 +313,16 @@ class SharedProgram:
             later=later[1],
             orders=4 * self._levels,
             link_spans=np.searchsorted(rights, np.arange(len(tables_) + 1)),
-            links=_table_of(
+            links=table_of(
                 [(its.left, numbers[~its.left, its.column]) for its in self.links],
                 tables.LINK_COLUMNS,
             ),
             lefts=np.array([listed.index(its) for its in self._lefts], np.int64),
-            left_columns=_spans(len(self._columns[~left]) for left in lefts),
+            left_columns=spans_of(self._columns[~left] for left in lefts),
             left_inits=np.array(inits[True], np.int64),
-            begun_spans=_spans(map(len, begun)),
+            begun_spans=spans_of(begun),
             begun=np.array([*chain.from_iterable(begun)], np.int64),
-            demands=_table_of(
+            demands=table_of(
                 [
                     (
                         table, numbers[table, column], -1 if link < 0 else order[link],
@@ -368,17 +369,9 @@ class SharedProgram:
                 )
             )
         rows = [row for each in found for row in each]
-        return _spans(map(len, found)), _table_of(rows, tables.OPERATION_COLUMNS)
+        return spans_of(found), table_of(rows, tables.OPERATION_COLUMNS)
 
 
 def _bare(step: Step) -> Step:
     """A step without the NOTs behind it."""
     return replace(step, negations=frozenset())
-
-
-def _spans(sizes: Iterable[int]) -> np.ndarray:
-    return np.cumsum([0, *sizes])
-
-
-def _table_of(rows: Sequence[Any], columns: int) -> np.ndarray:
-    return np.array(rows, np.int64).reshape(-1, columns)

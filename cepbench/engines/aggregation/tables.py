@@ -13,7 +13,7 @@ import pandas as pd
 from cepbench.engines.aggregation.rows import Column, Rows, joined_columns
 from cepbench.engines.aggregation.semirings import has_floats
 from cepbench.errors import EvaluationError, StreamError
-from cepbench.patterns.model import MatchAggregate, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.streams.columns import Decimals, kind_of_column
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_no_time
@@ -98,16 +98,11 @@ def _checked(clause: str, attribute: str, stream: EventStream) -> str | None:
 
 def floats_of(pattern: Pattern, stream: EventStream) -> list[bool]:
     """Whether the values of each aggregate are floats, rather than integers."""
-    return [_is_float(aggregate, stream) for aggregate in pattern.aggregates]
-
-
-def _is_float(aggregate: MatchAggregate, stream: EventStream) -> bool:
-    if aggregate.function == "COUNT":
-        return False
-    assert aggregate.attribute is not None
-    return aggregate.function == "AVG" or has_floats(
-        stream.column(aggregate.attribute), before=False
-    )
+    return [
+        its.function == "AVG"
+        or (its.function != "COUNT" and has_floats(stream.column(str(its.attribute)), before=False))
+        for its in pattern.aggregates
+    ]
 
 
 def frame_of(queries: Mapping[str, QueryRows], *, at: bool) -> pd.DataFrame:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.patterns.arrays import clause_holds
-from cepbench.patterns.model import Attribute, Clause, EventType, Kind, Pattern, Variable
-from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
+from cepbench.patterns.model import Attribute, Clause, Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -59,15 +58,13 @@ class Triggers:
         """
         found: dict[tuple[int, ...], list[np.ndarray]] = {}
         for last in sorted(self._lasts, key=lambda last: -len(last.known)):
-            found.setdefault(last.known, []).append(self._rows(last, batch))
+            rows = batch.rows_of(last.variable.type)
+            rows = rows_with(last.clauses, self._reader, batch, rows)
+            found.setdefault(last.known, []).append(rows)
         return [
-            (known, rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows)))
-            for known, rows in found.items()
+            (known, listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed)))
+            for known, listed in found.items()
         ]
-
-    def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
-        rows = batch.rows_of(last.variable.type)
-        return rows_with(last.clauses, self._reader, batch, rows)
 
 
 def rows_with(
@@ -85,17 +82,3 @@ def _values(
     reader: NumericReader, batch: EventStream, rows: np.ndarray, attribute: Attribute
 ) -> np.ndarray:
     return reader.read(batch, attribute.name, rows)
-
-
-def key_column(batch: EventStream, attribute: str | EventType) -> AttributeColumn:
-    """The values of a key of GROUP BY, by event."""
-    if isinstance(attribute, EventType):
-        return batch.types_at(attribute.level)
-    return batch.column(attribute)
-
-
-def values_of(column: AttributeColumn, rows: np.ndarray) -> list[Any]:
-    """The values of rows as Python objects; None where missing."""
-    if isinstance(column, CodedStrings | Booleans):
-        return column[rows].tolist()
-    return [None if value != value else value for value in numbers_of(column)[rows].tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from cepbench.engines.aggregation.protocol import Key
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import EventType, Grouping, Pattern
+from cepbench.patterns.model import EventType, Pattern
 from cepbench.streams.event_stream import EventStream
 
 #: The most parts into which a partition is divided.
@@ -31,12 +31,15 @@ class TypedParts:
     def __init__(self, pattern: Pattern, flags: Mapping[str, int], name: str) -> None:
         self._hierarchy, self._flags = pattern.hierarchy, flags
         self._keys = [key for key in pattern.group_by if isinstance(key.attribute, EventType)]
-        values: list[list[Key]] = []
+        #: The places of each item's keys among all.
+        self._places: dict[str, list[int]] = {}
+        for place, key in enumerate(self._keys):
+            self._places.setdefault(str(key.variable), []).append(place)
         of = {variable.name: pattern.types_of(variable) for variable in pattern.positive}
-        for variable in self._variables:
-            types = of[variable]
-            assert types is not None
-            values.append([*dict.fromkeys(self._values(variable, its) for its in types)])
+        values = [
+            {self._values(places, its) for its in of[variable] or ()}
+            for variable, places in self._places.items()
+        ]
         number = int(np.prod([float(len(its)) for its in values]))
         if number > _MOST:
             raise UnsupportedPatternError(
@@ -44,32 +47,17 @@ class TypedParts:
                 f"{number:,} combinations of types; use the method two-step, or a level nearer to the "
                 "root"
             )
-        parts = [dict(zip(self._variables, its, strict=True)) for its in product(*values)]
-        self._parts = sorted(parts, key=self._key)
+        order = np.argsort([*chain.from_iterable(self._places.values())])
+        parts = ([*chain.from_iterable(its)] for its in product(*values))
         #: Of each part, the values of the keys that are types, ascending.
-        self.keys = [*map(self._key, self._parts)]
+        self.keys = sorted(tuple(part[place] for place in order) for part in parts)
         self._barred: dict[str, np.ndarray] = {}
 
-    @property
-    def _variables(self) -> list[str]:
-        return [*dict.fromkeys(str(key.variable) for key in self._keys)]
-
-    def _values(self, variable: str, own: str) -> Key:
-        """The values of the keys of an item for an event of a type."""
-        levels = [its.attribute.level for its in self._of(variable)]  # type: ignore[union-attr]
+    def _values(self, places: Sequence[int], own: str) -> Key:
+        """The values of some keys for an event of a type."""
+        levels = [self._keys[place].attribute.level for place in places]  # type: ignore[union-attr]
         known = self._hierarchy
         return tuple(own if known is None else known.at_level(own, level) for level in levels)
-
-    def _of(self, variable: str) -> list[Grouping]:
-        return [key for key in self._keys if key.variable == variable]
-
-    def _key(self, part: Mapping[str, Key]) -> Key:
-        of = {
-            key: value
-            for variable, values in part.items()
-            for key, value in zip(self._of(variable), values, strict=True)
-        }
-        return tuple(of[key] for key in self._keys)
 
     def divided(
         self, batch: EventStream, events: tables.Events, weights: Sequence[np.ndarray]
@@ -94,12 +82,13 @@ class TypedParts:
     def _barred_by(self, own: str) -> np.ndarray:
         """By part, the flags that an event of a type cannot have."""
         if own not in self._barred:
-            its = {variable: self._values(variable, own) for variable in self._variables}
-            self._barred[own] = np.array(
-                [
-                    sum(self._flags[name] for name in its if its[name] != part[name])
-                    for part in self._parts
-                ],
-                np.int64,
-            )
+            barred = [
+                sum(
+                    self._flags[variable]
+                    for variable, places in self._places.items()
+                    if self._values(places, own) != tuple(part[place] for place in places)
+                )
+                for part in self.keys
+            ]
+            self._barred[own] = np.array(barred, np.int64)
         return self._barred[own]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 
 from cepbench.engines.sequence_counts.integers import integers
@@ -140,14 +138,6 @@ class CountingWindow(Stateful):
         out = self.state.out
         totals = integers(out) if self._is_exact and samples else out[:, 0]
         return totals, progress[tables.STARTED :].copy()
-
-    def copy(self) -> CountingWindow:
-        """One that changes apart from this."""
-        other = copy(self)
-        other.state = self.state._replace(
-            **{name: getattr(self.state, name).copy() for name in _KEPT}
-        )
-        return other
 
     def widen(self) -> None:
         """Give numbers more digits."""

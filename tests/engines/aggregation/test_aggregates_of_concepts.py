@@ -25,6 +25,7 @@ QUERIES = [
     "PATTERN SEQ(Company a, X b) GROUP BY type(a) AGG COUNT WITHIN 5 units",
     "PATTERN SEQ(X a, NOT(QQQ n), Company b) GROUP BY type(b, 1) AGG COUNT, MAX(b.x) WITHIN 5 units",
     "PATTERN AND(Company a, X b) GROUP BY type(a, 0), a.x AGG COUNT WITHIN 5 units",
+    "PATTERN SEQ(Company a, Company b) GROUP BY type(a, 1), type(b, 1), type(a) AGG COUNT WITHIN 5 units",
 ]
 
 

@@ -81,8 +81,9 @@ def drop_expired(state, earliest):
     """Drop the rows before ``earliest`` of all partitions."""
     for partition in range(len(state.spans)):
         span = state.spans[partition]
-        while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
-            span[tables.LOW] += 1
+        span[tables.LOW] = starts.behind_expired(
+            state.times, span[tables.LOW], span[tables.HIGH], earliest
+        )
 
 
 @njit_in_place
@@ -95,7 +96,7 @@ def _interrupted(progress, partition, first, item, at):
 @njit_in_place
 def _expire(plan, state, partition, earliest):
     if plan.by_start:
-        starts.expire(state, partition, earliest)
+        starts.expire(state.spans[partition], state.times, state.marks, earliest)
         return False
     return window_product.expire(plan, state, partition, earliest)
 
@@ -114,11 +115,8 @@ def _is_too_large(plan, state, partition, item, weight):
     for step in range(plan.step_spans[2 * item], plan.step_spans[2 * item + 2]):
         if plan.steps[step, tables.IS_WEIGHTED]:
             if plan.by_start:
-                cells, first, last = (
-                    state.cells,
-                    state.spans[partition, tables.LOW],
-                    state.spans[partition, tables.HIGH],
-                )
+                cells, first = state.cells, state.spans[partition, tables.LOW]
+                last = state.spans[partition, tables.HIGH]
             else:
                 cells, first = state.back, partition * columns
                 last = first + columns
@@ -132,22 +130,22 @@ def _is_too_large(plan, state, partition, item, weight):
 @njit_in_place
 def _sample(plan, state, partition, sample):
     """Write the value after an event."""
-    if sample < 0:
-        assign(state.found, 0, 0, 1, plan.zero)
-        return
-    edge = len(plan.count_spans) - 2
-    if plan.count_spans[edge] < plan.count_spans[edge + 1]:
-        if plan.by_start:
-            starts.count(plan, state, partition, edge, False, plan.one)
-        else:
-            window_product.count(plan, state, partition, edge, plan.one)
-    copy_total(state.out, sample, state.found)
+    if sample >= 0:
+        edge = len(plan.count_spans) - 2
+        if plan.count_spans[edge] < plan.count_spans[edge + 1]:
+            if plan.by_start:
+                starts.count(plan, state, partition, edge, False, plan.one)
+            else:
+                window_product.count(plan, state, partition, edge, plan.one)
+        copy_total(state.out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)
 
 
 @njit_in_place
 def _prevent(plan, state, partition, column):
+    span, columns = state.spans[partition], state.cells.shape[0]
     if plan.by_start:
-        starts.prevent(plan, state, partition, column)
+        window_product.clear(plan, state.cells, column, span[tables.LOW], span[tables.HIGH])
     else:
-        window_product.prevent(plan, state, partition, column)
+        first = partition * columns
+        window_product.clear(plan, state.back, column, first, first + columns)

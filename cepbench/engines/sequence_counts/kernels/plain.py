@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.numbers import DIGIT_BITS, LARGE, assign, copy_total
-from cepbench.engines.sequence_counts.kernels.window_product import count
+from cepbench.engines.sequence_counts.kernels.starts import behind_expired
+from cepbench.engines.sequence_counts.kernels.window_product import count, set_to_one
 from cepbench.kernels.jit import njit_in_place
 
 _LOWEST = (1 << DIGIT_BITS) - 1
@@ -31,7 +32,7 @@ def count_plain(plan, state, events):
     while first < end and times[rows[first]] < events.until:
         now, behind = times[rows[first]], first + 1
         if middle < high and state.times[middle] < now - plan.window:
-            low = _not_expired(state, middle, high, now - plan.window)
+            low = behind_expired(state.times, middle, high, now - plan.window)
             _all_to_the_front(plan, state, low, high)
             middle = high
             span[tables.PEAK] = max(span[tables.PEAK], high - low)
@@ -41,7 +42,7 @@ def count_plain(plan, state, events):
             selected += 1
             started += item == 0
             if samples[first] >= 0:
-                low = _not_expired(state, low, middle, now - plan.window)
+                low = behind_expired(state.times, low, middle, now - plan.window)
                 _sample(plan, state, low, middle, samples[first])
             at = behind
         else:
@@ -57,7 +58,7 @@ def count_plain(plan, state, events):
                         selected += 1
                         started += item == 0
                     if item == last and samples[at] >= 0:
-                        low = _not_expired(state, low, middle, now - plan.window)
+                        low = behind_expired(state.times, low, middle, now - plan.window)
                         _sample(plan, state, low, middle, samples[at])
                     at += 1
                 item -= bits < LARGE
@@ -70,7 +71,7 @@ def count_plain(plan, state, events):
         first = at = behind
         item = last
     if first:
-        low = _not_expired(state, low, high, times[rows[first - 1]] - plan.window)
+        low = behind_expired(state.times, low, high, times[rows[first - 1]] - plan.window)
     span[tables.LOW], span[tables.MIDDLE], span[tables.HIGH] = low, middle, high
     progress[tables.FIRST], progress[tables.ITEM], progress[tables.AT] = first, item, at
     progress[tables.IS_LARGE] = bits >= LARGE
@@ -87,13 +88,6 @@ def _only_item(begins, flags):
     for item in range(len(begins)):
         found = item if flags == begins[item] else found
     return found
-
-
-@njit_in_place
-def _not_expired(state, low, high, earliest):
-    while low < high and state.times[low] < earliest:
-        low += 1
-    return low
 
 
 @njit_in_place
@@ -114,7 +108,7 @@ def _all_to_the_front(plan, state, low, high):
     """
     times, marks, suffix, cells = state.times, state.marks, state.suffix, state.cells
     columns, behind = suffix.shape[0], high
-    _set_to_one(suffix, columns)
+    set_to_one(plan, suffix, 0)
     while behind > low:
         first = behind - 1
         item = _only_item(plan.begins, marks[first])
@@ -130,7 +124,7 @@ def _all_to_the_front(plan, state, low, high):
         for column in range(columns):
             cells[column, first] = suffix[0, column]
         behind = first
-    _set_to_one(state.back, columns)
+    set_to_one(plan, state.back, 0)
 
 
 @njit_in_place
@@ -138,13 +132,6 @@ def _multiply(suffix, item, columns):
     """Multiply the matrix of an event of an item by the product behind it."""
     for column in range(columns):
         suffix[item, column] += suffix[item + 1, column]
-
-
-@njit_in_place
-def _set_to_one(product, columns):
-    for row in range(columns):
-        for column in range(columns):
-            product[row, column] = int(row == column)
 
 
 @njit_in_place

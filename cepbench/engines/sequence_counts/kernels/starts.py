@@ -25,14 +25,19 @@ from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
-def expire(state, partition, earliest):
+def behind_expired(times, low, high, earliest):
+    """The first row from ``low`` on that is not before ``earliest``."""
+    while low < high and times[low] < earliest:
+        low += 1
+    return low
+
+
+@njit_in_place
+def expire(span, times, marks, earliest):
     """Drop the starts before ``earliest``, and allow those that no forbidden event precedes now."""
-    span = state.spans[partition]
-    while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
-        span[tables.LOW] += 1
-    span[tables.MIDDLE] = max(span[tables.MIDDLE], span[tables.LOW])
-    while span[tables.MIDDLE] < span[tables.HIGH] and state.marks[span[tables.MIDDLE]] < earliest:
-        span[tables.MIDDLE] += 1
+    span[tables.LOW] = behind_expired(times, span[tables.LOW], span[tables.HIGH], earliest)
+    allowed = max(span[tables.MIDDLE], span[tables.LOW])
+    span[tables.MIDDLE] = behind_expired(marks, allowed, span[tables.HIGH], earliest)
 
 
 @njit_in_place
@@ -129,12 +134,3 @@ def _start(plan, state, events, partition, row, weight):
                 value = weight if plan.counts[place, tables.IS_WEIGHTED] else plan.one
                 add_part(state.found, value, plan.zero, plan.is_maximum)
     state.progress[tables.STARTED] += 1
-
-
-@njit_in_place
-def prevent(plan, state, partition, column):
-    """Drop the histories of a column, that a forbidden event follows."""
-    low, high = state.spans[partition, tables.LOW], state.spans[partition, tables.HIGH]
-    assign(state.cells, column, low, high, plan.zero)
-    if plan.picked > 0:
-        assign(state.cells, column + plan.picked, low, high, plan.zero)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import NamedTuple
 
 import numpy as np
@@ -137,18 +137,21 @@ def sequence_of(
     return Sequence(
         items.by_start, items.begins, items.takes, items.prevents, items.sources, items.changes,
         items.spans, items.rules, items.kept, items.window,
-        _rows(each for its in steps for each in its), _spans(steps),
-        _rows(each for its in counts for each in its), _spans(counts), _rows(begun),
+        table_of([each for its in steps for each in its], STEP_COLUMNS), spans_of(steps),
+        table_of([each for its in counts for each in its], STEP_COLUMNS), spans_of(counts),
+        table_of(begun, STEP_COLUMNS),
         weighted, picked, *units, None if isinstance(units[1], float) else LARGE, is_maximum,
     )  # fmt: skip
 
 
-def _rows(given: Iterable[tuple[int, ...]]) -> np.ndarray:
-    return np.array([*given], np.int64).reshape(-1, STEP_COLUMNS)
+def table_of(rows: Iterable[Iterable[int]], columns: int) -> np.ndarray:
+    """Rows of so many columns, of which there may be none."""
+    return np.array([*rows], np.int64).reshape(-1, columns)
 
 
-def _spans(given: list[list[tuple[int, ...]]]) -> np.ndarray:
-    return np.cumsum([0, *map(len, given)])
+def spans_of(parts: Iterable[Sized]) -> np.ndarray:
+    """Where each part begins if they are one after the other, and where the last one ends."""
+    return np.cumsum([0, *map(len, parts)])
 
 
 class Events(NamedTuple):

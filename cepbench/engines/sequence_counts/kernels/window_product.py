@@ -26,6 +26,7 @@ from cepbench.engines.sequence_counts.kernels.numbers import (
     copy_row,
     is_too_large,
 )
+from cepbench.engines.sequence_counts.kernels.starts import behind_expired
 from cepbench.kernels.jit import njit, njit_in_place
 
 
@@ -34,20 +35,24 @@ def expire(plan, state, partition, earliest):
     """Drop the events before ``earliest``; returns whether a number is large, which has to be tried
     again with more digits."""
     span = state.spans[partition]
-    while span[tables.LOW] < span[tables.HIGH] and state.times[span[tables.LOW]] < earliest:
-        span[tables.LOW] += 1
+    span[tables.LOW] = behind_expired(state.times, span[tables.LOW], span[tables.HIGH], earliest)
     if span[tables.LOW] <= span[tables.MIDDLE]:
         return False
     if _all_to_the_front(plan, state, span[tables.LOW], span[tables.HIGH]):
         return True
     span[tables.MIDDLE] = span[tables.HIGH]
     span[tables.PEAK] = max(span[tables.PEAK], span[tables.HIGH] - span[tables.LOW])
-    columns = state.cells.shape[0]
-    for column in range(columns):
-        first = partition * columns
-        assign(state.back, column, first, first + columns, plan.zero)
-        assign(state.back, column, first + column, first + column + 1, plan.one)
+    set_to_one(plan, state.back, partition * state.cells.shape[0])
     return False
+
+
+@njit_in_place
+def set_to_one(plan, product, first):
+    """Set a product, which begins at a row, to that of no events."""
+    columns = product.shape[0]
+    for column in range(columns):
+        assign(product, column, first, first + columns, plan.zero)
+        assign(product, column, first + column, first + column + 1, plan.one)
 
 
 @njit
@@ -55,9 +60,7 @@ def _all_to_the_front(plan, state, low, high):
     """Multiply the matrices of these events from the last one on; whether a number is large."""
     times, suffix = state.times, state.suffix
     columns = suffix.shape[0]
-    for column in range(columns):
-        assign(suffix, column, 0, columns, plan.zero)
-        assign(suffix, column, column, column + 1, plan.one)
+    set_to_one(plan, suffix, 0)
     # In suffix a row of the product is a column, so that rows are added.
     behind = high
     while behind > low:
@@ -67,7 +70,7 @@ def _all_to_the_front(plan, state, low, high):
             present |= state.marks[first]
         for item in range(len(plan.begins)):
             if present & plan.prevents[item]:
-                _clear(plan, suffix, plan.sources[item], 0, columns)
+                clear(plan, suffix, plan.sources[item], 0, columns)
             if present & (plan.begins[item] | plan.takes[item]) == 0:
                 continue
             for row in range(behind - 1, first - 1, -1):
@@ -145,14 +148,8 @@ def count(plan, state, partition, edge, weight):
 
 
 @njit_in_place
-def prevent(plan, state, partition, column):
+def clear(plan, cells, column, first, last):
     """Drop the histories of a column, that a forbidden event follows."""
-    columns = state.cells.shape[0]
-    _clear(plan, state.back, column, partition * columns, (partition + 1) * columns)
-
-
-@njit_in_place
-def _clear(plan, cells, column, first, last):
     assign(cells, column, first, last, plan.zero)
     if plan.picked > 0:
         assign(cells, column + plan.picked, first, last, plan.zero)

@@ -21,7 +21,7 @@ from cepbench.engines.sequence_counts.kernels.numbers import (
     copy_total,
     is_too_large,
 )
-from cepbench.engines.sequence_counts.kernels.starts import fit
+from cepbench.engines.sequence_counts.kernels.starts import behind_expired, expire, fit
 from cepbench.engines.sequence_counts.kernels.tables import COUNTED
 from cepbench.kernels.jit import njit, njit_in_place
 
@@ -65,24 +65,10 @@ def count_paths(plan, state, events):
 def _expire(state, earliest):
     """Drop starts and nodes before ``earliest``, and allow starts that nothing prevents any more."""
     bounds = state.bounds
-    while bounds[tables.LOW] < bounds[tables.HIGH] and state.starts[bounds[tables.LOW]] < earliest:
-        bounds[tables.LOW] += 1
-    _allow(state, earliest)
-    while (
-        bounds[tables.FIRST] < bounds[tables.LAST] and state.times[bounds[tables.FIRST]] < earliest
-    ):
-        bounds[tables.FIRST] += 1
-
-
-@njit_in_place
-def _allow(state, earliest):
-    bounds = state.bounds
-    bounds[tables.MIDDLE] = max(bounds[tables.MIDDLE], bounds[tables.LOW])
-    while (
-        bounds[tables.MIDDLE] < bounds[tables.HIGH]
-        and state.marks[bounds[tables.MIDDLE]] < earliest
-    ):
-        bounds[tables.MIDDLE] += 1
+    expire(bounds, state.starts, state.marks, earliest)
+    bounds[tables.FIRST] = behind_expired(
+        state.times, bounds[tables.FIRST], bounds[tables.LAST], earliest
+    )
 
 
 @njit
@@ -111,7 +97,9 @@ def _select(plan, state, events, item, row):
     )
     if item == 0 and begins:
         bounds[tables.HIGH] += 1
-        _allow(state, now - plan.window)
+        bounds[tables.MIDDLE] = behind_expired(
+            state.marks, bounds[tables.MIDDLE], bounds[tables.HIGH], now - plan.window
+        )
     if is_kept:
         state.times[node], state.leaves[node] = now, leaves
         state.previous[node], state.heads[item] = state.heads[item], node

@@ -8,8 +8,8 @@ import numpy as np
 
 from cepbench.engines.sase.kernels.tables import Plan
 
-# BOUNDS[...]: starts without the last one, the first one that a leading NOT prevents, nodes without
-# the last one; the maximum number of nodes, and of counters.
+# BOUNDS[...]: of the starts, as in the spans of :mod:`cepbench.engines.sequence_counts.kernels.tables`;
+# nodes without the last one; the maximum number of nodes, and of counters.
 LOW, HIGH, MIDDLE, FIRST, LAST, PEAK_NODES, PEAK_COUNTERS, BOUNDS = range(8)
 
 # PROGRESS[...].

@@ -70,7 +70,7 @@ def follow(program, state, left):
             if source == tables.BEGINS:
                 _begin(program, state, target, min(row - base + 1, LANES), weight)
             else:
-                _add(program, state, target, source, weight)
+                add_column(program, state.lanes, target, source, 0, LANES, weight)
     replay[tables.FOLLOWED] = state.log_highs[left]
     return True
 
@@ -125,20 +125,19 @@ def _begin(program, state, column, number, weight):
 
 
 @njit_in_place
-def _add(program, state, target, source, weight):
-    """Add a column, times a weight, to a column."""
-    lanes = state.lanes
+def add_column(program, cells, target, source, first, last, weight):
+    """Add some rows of a column, times a weight, to a column."""
     if program.is_maximum:
-        for lane in range(LANES):
-            if lanes[source, lane] != program.zero:
-                lanes[target, lane] = max(lanes[target, lane], lanes[source, lane], weight)
+        for row in range(first, last):
+            if cells[source, row] != program.zero:
+                cells[target, row] = max(cells[target, row], cells[source, row], weight)
     elif weight == 1:
-        for lane in range(LANES):
-            lanes[target, lane] += lanes[source, lane]
+        for row in range(np.uint64(first), np.uint64(last)):
+            cells[target, row] += cells[source, row]
     else:
-        for lane in range(LANES):
-            if lanes[source, lane] != 0:  # infinite weights
-                lanes[target, lane] += lanes[source, lane] * weight
+        for row in range(np.uint64(first), np.uint64(last)):
+            if cells[source, row] != 0:  # infinite weights
+                cells[target, row] += cells[source, row] * weight
 
 
 @njit_in_place

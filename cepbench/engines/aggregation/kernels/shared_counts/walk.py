@@ -15,7 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.aggregation.kernels.shared_counts import tables
-from cepbench.engines.aggregation.kernels.shared_counts.lanes import follow, has_log_room, log
+from cepbench.engines.aggregation.kernels.shared_counts.lanes import (
+    add_column,
+    follow,
+    has_log_room,
+    log,
+)
 from cepbench.kernels.counts import LANES
 from cepbench.kernels.jit import njit_in_place
 
@@ -281,31 +286,15 @@ def _apply(program, state, events, operations, place, row, high):
         return
     state.progress[tables.UPDATES] += high - low
     factor = program.one if weight < 0 else events.weights[weight, row]
-    _add(program, state, target, source, low, high, weight >= 0, factor)
-
-
-# -- counters -----------------------------------------------------------------------------------
-
-
-@njit_in_place
-def _add(program, state, target, source, low, high, has_weight, weight):
-    """Add a column, times a weight, to a column."""
-    cells, start = state.cells, low & (state.room - 1)
+    start = low & (state.room - 1)
     number = min(high - low, state.room - start)
     first, last = start, start + number
     for _ in range(2):
-        if program.is_maximum:
-            for row in range(first, last):
-                if cells[source, row] != program.zero:
-                    cells[target, row] = max(cells[target, row], cells[source, row], weight)
-        elif has_weight:
-            for row in range(np.uint64(first), np.uint64(last)):
-                if cells[source, row] != 0:  # infinite weights
-                    cells[target, row] += cells[source, row] * weight
-        else:
-            for row in range(np.uint64(first), np.uint64(last)):
-                cells[target, row] += cells[source, row]
+        add_column(program, state.cells, target, source, first, last, factor)
         first, last = 0, high - low - number
+
+
+# -- counters -----------------------------------------------------------------------------------
 
 
 @njit_in_place
