@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 from cepbench.engines.hierarchical_stacks.engine import SharedStacks, StackEngine
 from cepbench.engines.plan_runs.engine import BranchTask, Engine, warm_up_sequence
@@ -37,7 +37,7 @@ class StackRun(PlanRun):
     """
 
     def __init__(self, task: Task, shared: SharedStacks | None = None) -> None:
-        warm_up()
+        warm_up_sequence(StackEngine)
         self._on_stacks: list[StackEngine] = []
         branches = task.pattern.branches()
         apart = [number for number, branch in enumerate(branches) if branch.groups or waits(branch)]
@@ -86,12 +86,6 @@ def open_together() -> Callable[[Task], StackRun]:
         return StackRun(task, shared)
 
     return opened
-
-
-@cache
-def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
-    warm_up_sequence(StackEngine)
 
 
 HIERARCHICAL_STACKS = Evaluator(

@@ -12,11 +12,11 @@ import numpy as np
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Graph
 from cepbench.engines.plan_runs.compiled import CompiledBranch
-from cepbench.engines.plan_runs.kernels.sequences import COMPARE, PROGRAM, RULE_KINDS
-from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
-from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
+from cepbench.engines.plan_runs.kernels.sequences import RULE_KINDS
+from cepbench.engines.plan_runs.programs import Codes, ProgramWriter, Rule, rule_tables
+from cepbench.engines.plan_runs.sequences import candidate_rules
 from cepbench.patterns.concepts import ConceptHierarchy, types_above
-from cepbench.patterns.equivalences import Derived, equal_values
+from cepbench.patterns.equivalences import equal_values
 from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Clause, Expression, Pattern
 
@@ -208,20 +208,14 @@ class _Writer:
             )
         vias.append((self._owner[source], self._label(source, name, label), self._owner[later[0]]))
 
-        def compare(found: Compared) -> Rule | None:
-            left, operator, right = found
-            if operator == EQUAL and right[0] == source and own == (left[1], right[1]):
-                return None
-            return self._column_of(left), self._column_of(right), operator, self._owner[right[0]]
-
-        def load(value: Derived) -> Rule:
-            return LOAD_LEFT, self._column_of(value), self._owner[value[0]], 0
-
-        rules, programs = self._programs.conditions(clauses, (name,), compare, load)
-        return {COMPARE: rules, PROGRAM: programs}
-
-    def _column_of(self, value: Derived) -> int:
-        return self._column(value[1], self._reads[value[0]])
+        return candidate_rules(
+            self._programs,
+            name,
+            clauses,
+            lambda value: self._column(value[1], self._reads[value[0]]),
+            lambda value: self._owner[value[0]],
+            lambda left, right: right[0] == source and own == (left[1], right[1]),
+        )
 
     def _graph(self) -> Graph:
         """The edges of all queries: one from a stack to another for each label."""

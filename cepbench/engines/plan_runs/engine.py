@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -278,6 +279,7 @@ def warm_up_pattern() -> Pattern:
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")
 
 
+@cache
 def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
     """Run an engine without plans on a sequence, so that its kernels are compiled or loaded."""
     events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from cepbench.engines.plan_runs.kernels import sequences
+from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
-from cepbench.kernels.instructions import STACK
+from cepbench.kernels.instructions import EQUAL, LOAD_LEFT, STACK
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Clause
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, so that memory does not grow with batches.
@@ -23,6 +26,33 @@ def rounds_of(batch: EventStream | None, position: int) -> Iterator[tuple[EventS
     for begin in range(0, 0 if batch is None else len(batch), size):
         assert batch is not None
         yield batch[begin : begin + size], position + begin
+
+
+def candidate_rules(
+    programs: ProgramWriter,
+    name: str,
+    clauses: Iterable[Clause],
+    column: Callable[[Derived], int],
+    owner: Callable[[Derived], int],
+    is_implied: Callable[[Derived, Derived], bool],
+) -> dict[int, list[Rule]]:
+    """The conditions that are tested for each candidate of a variable, by kind of rule.
+
+    ``column`` and ``owner`` number values; ``is_implied`` says of two values whether all candidates
+    have them equal.
+    """
+
+    def compare(found: Compared) -> Rule | None:
+        left, operator, right = found
+        if operator == EQUAL and is_implied(left, right):
+            return None
+        return column(left), column(right), operator, owner(right)
+
+    def load(value: Derived) -> Rule:
+        return LOAD_LEFT, column(value), owner(value), 0
+
+    rules, others = programs.conditions(clauses, (name,), compare, load)
+    return {sequences.COMPARE: rules, sequences.PROGRAM: others}
 
 
 def new_scratch(

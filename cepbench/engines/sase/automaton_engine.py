@@ -33,25 +33,9 @@ ROUND = 1 << 16
 class AutomatonEngine(Engine):
     """Finds the matches of one SEQ of plain and Kleene items by the runs of its automaton.
 
-    Parameters
-    ----------
-    task : BranchTask
-        Of one branch; its tree is the automaton, in which there are no negated items.
-    by_start : bool
-        Whether matches are counted by start.
-    returned : sequence of Column
-        The columns of V that are their values, if they are reported.
-    layout : AutomatonLayout, optional
-        By default that of the automaton.
-
-    Attributes
-    ----------
-    tallies : ndarray of int64
-        See :mod:`cepbench.engines.sase.kernels.tables`.
-    profile : ndarray of float64
-        See :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
-    constructed, written : int
-        Matches constructed, and events in all of them.
+    The automaton is the tree of the task's only branch; there are no negated items in it. Matches
+    are counted ``by_start`` or have a graph; ``returned`` are the columns of V that are the values of
+    those that are reported.
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
@@ -64,7 +48,8 @@ class AutomatonEngine(Engine):
         "written",
     )
 
-    tallies: np.ndarray
+    tallies: np.ndarray  #: int64; see :mod:`cepbench.engines.sase.kernels.tables`
+    #: float64; see :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
     profile: np.ndarray
 
     def __init__(
@@ -93,6 +78,7 @@ class AutomatonEngine(Engine):
         #: float64 (3,); time of moves, of the construction of matches, and of updates of the
         #: buffer.
         self.seconds = np.zeros(3)
+        #: Events read; matches constructed, and events in all of them.
         self.events = self.constructed = self.written = 0
 
     def node_counts(self) -> list[NodeCounts]:
@@ -220,6 +206,23 @@ class AutomatonEngine(Engine):
             (counts.PEAK_BYTES, self._bytes()),
         ):
             self._peaks[peak] = max(self._peaks[peak], value)
+
+
+def no_events(columns: int) -> tables.Events:
+    """No events, of which so many columns are read."""
+    none = np.empty(0, np.int64)
+    return tables.Events(none, none, none, np.empty((columns, 0)), 0)
+
+
+def joined(one: tables.Events, two: tables.Events) -> tables.Events:
+    """The events of one table, and then those of another one, all from row 0 on."""
+    return tables.Events(
+        rows=np.append(one.rows, two.rows + len(one.times)),
+        times=np.append(one.times, two.times),
+        flags=np.append(one.flags, two.flags),
+        values=np.concatenate((one.values, two.values), axis=1),
+        first=0,
+    )
 
 
 def events_of(

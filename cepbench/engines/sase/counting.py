@@ -18,7 +18,7 @@ from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
 from cepbench.engines.runs.matches import Found, ranges_of
-from cepbench.engines.sase.automaton_engine import AutomatonEngine
+from cepbench.engines.sase.automaton_engine import AutomatonEngine, joined, no_events
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
 from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
@@ -153,13 +153,7 @@ class CountingEngine(AutomatonEngine):
         self._partitions = Partitions(self.layout.plan.keys)
         self._window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
         #: The events of the last timestamp, which may go on.
-        self._held = automata.Events(
-            rows=np.zeros(0, np.int64),
-            times=np.zeros(0, np.int64),
-            flags=np.zeros(0, np.int64),
-            values=np.zeros((len(self.layout.columns), 0)),
-            first=0,
-        )
+        self._held = no_events(len(self.layout.columns))
 
     @property
     def _state(self) -> tables.State:
@@ -183,7 +177,7 @@ class CountingEngine(AutomatonEngine):
         began = time.perf_counter()
         held, times = self._held, events.times
         if len(held.times) and held.times[0] == times[0]:
-            events = _joined(held, events)
+            events = joined(held, events)
         elif len(held.times):
             self._count(held, int(times[0]))
         self._count(events, self._until)
@@ -264,17 +258,6 @@ class CountingEngine(AutomatonEngine):
         """What is not saved is working space."""
         self._held = self._held._replace(rows=np.arange(len(self._held.times)))
         self._window.resumed()
-
-
-def _joined(one: automata.Events, two: automata.Events) -> automata.Events:
-    """The events of one table, and then those of another one."""
-    return automata.Events(
-        rows=np.append(one.rows, two.rows + len(one.times)),
-        times=np.append(one.times, two.times),
-        flags=np.append(one.flags, two.flags),
-        values=np.concatenate((one.values, two.values), axis=1),
-        first=0,
-    )
 
 
 def _number_before(events: automata.Events, until: int) -> int:

@@ -48,14 +48,8 @@ def edge_counts(
     ``mean_runs`` and ``peak_runs`` are the runs stored in the state, averaged over the events, and at
     most; those that expired stay until they are looked at. An automaton that an engine has extended
     for NOT has rows for its states of kind ``blocked``, and none for forbid edges; runs that these
-    end are counted as if they had ignored the event.
-
-    Parameters
-    ----------
-    tallies : ndarray of int64
-        See :mod:`cepbench.engines.sase.kernels.tables`.
-    counts : ndarray of float64, shape (states or 0, PROFILE_COLUMNS)
-        See :mod:`cepbench.engines.sase.kernels.profile`; without rows if nothing was counted.
+    end are counted as if they had ignored the event. ``tallies`` and ``counts`` are those of
+    :mod:`cepbench.engines.sase.kernels.tables` and :mod:`cepbench.engines.sase.kernels.profile`.
     """
     rows = []
     states = automaton.states

@@ -20,7 +20,7 @@ from cepbench.engines.plan_runs.programs import (
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
-from cepbench.patterns.expressions import MIRRORED, with_terms
+from cepbench.patterns.expressions import MIRRORED, of_any_variable, with_terms
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -184,7 +184,7 @@ class _Compilation:
             spans=spans,
             rules=rules,
             constants=np.array(self.writer.constants),
-            update_spans=_spans(updates),
+            update_spans=np.cumsum([0, *map(len, updates)]),
             updates=np.array([u for its in updates for u in its], np.int64).reshape(-1, 3),
             masked_spans=np.append(0, np.cumsum(masks.sum(axis=1))),
             # A copy, since nonzero gives columns, for which kernels would be compiled again.
@@ -262,7 +262,7 @@ class _Compilation:
         return bool(terms) and all(formula.reads_event(term) for term in terms)
 
     def _event_column(self, expression: Expression) -> int:
-        return self._column(with_terms(expression, _of_any_variable))
+        return self._column(with_terms(expression, of_any_variable))
 
     def _column(self, expression: Expression) -> int:
         return self.columns.setdefault(expression, len(self.columns))
@@ -291,15 +291,6 @@ def _without_effect(rule: Rule) -> tuple[int, int, int]:
     """The update of V, if any, that an event makes without effect by passing a comparison."""
     source, column, operator, _ = rule
     return column, source, _BOUNDS.get(operator, -1)
-
-
-def _spans(parts: list[list[tuple[int, int, int]]]) -> np.ndarray:
-    return np.cumsum([0, *map(len, parts)])
-
-
-def _of_any_variable(term: Attribute | Aggregate) -> Expression:
-    assert isinstance(term, Attribute)
-    return Attribute("", term.name)
 
 
 def _average(term: Attribute | Aggregate) -> Expression:

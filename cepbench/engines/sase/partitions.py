@@ -8,12 +8,8 @@ from cepbench.engines.sase.kernels.tables import Events
 
 
 class Partitions:
-    """Numbers the partitions of each round anew: events that share the values of ``[attribute]``.
-
-    Parameters
-    ----------
-    columns : ndarray of int64
-        Columns of events by which runs are partitioned.
+    """Numbers the partitions of each round anew: events that share the values of ``[attribute]``, which
+    are in these columns of events.
     """
 
     def __init__(self, columns: np.ndarray) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.runs.work import Work
+from cepbench.engines.sase.automaton_engine import joined, no_events
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
@@ -68,18 +69,13 @@ class PostponingEngine(SaseEngine):
             replace(task, branches=[plain], trees=[automaton(plain)], reports=True),
             compresses=True,
         )
-        none, values = np.empty(0, np.int64), np.empty((len(self.layout.columns), 0))
-        self._waiting = tables.Events(none, none, none, values, 0)
+        self._waiting = no_events(len(self.layout.columns))
 
     def _events(self, part: EventStream, first_position: int) -> tables.Events:
         """The events that may be in matches by now, of this round and of those that waited."""
-        waiting, new = self._waiting, super()._events(part, first_position)
-        number = len(waiting.times)
-        rows = np.concatenate((waiting.rows, number + new.rows))
-        times = np.concatenate((waiting.times, new.times))
-        flags = np.concatenate((waiting.flags, new.flags))
-        values = np.concatenate((waiting.values, new.values), axis=1)
-        first = first_position - number
+        events = joined(self._waiting, super()._events(part, first_position))
+        rows, times, flags, values, _ = events
+        first = first_position - len(self._waiting.times)
         accepted = [graph for _, graph in self._ahead.run(part, first_position, ended=False).graphs]
         # In the order of the stream.
         lasts = np.concatenate([np.empty(0, np.int64), *(g.last_positions() for g in accepted)])

@@ -10,9 +10,9 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import Layout
 from cepbench.engines.plan_runs.kernels import sequences
 from cepbench.engines.plan_runs.nodes import PlannedNodes
-from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
+from cepbench.engines.plan_runs.programs import Codes, ProgramWriter, Rule, rule_tables
+from cepbench.engines.plan_runs.sequences import candidate_rules
 from cepbench.engines.stack_nfa.kernels import search
-from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Clause, Expression, Pattern
 from cepbench.patterns.negations import Check
@@ -110,29 +110,21 @@ class _Writer:
 
     def _rules(self, name: str, clauses: Iterable[Clause]) -> dict[int, list[Rule]]:
         """The conditions that are tested for each candidate of a variable."""
-        partitioned = self._is_partitioned(name)
 
-        def compare(found: Compared) -> Rule | None:
-            left, operator, right = found
-            if operator == EQUAL and partitioned and self._is_shared(left, right):
-                return None
-            return self._column(left), self._column(right), operator, self._owner(right)
+        def is_shared(left: Derived, right: Derived) -> bool:
+            return self._is_partitioned(name) and any(
+                part.get(left[0]) == left[1] and part.get(right[0]) == right[1]
+                for part in self._partitions
+            )
 
-        def load(value: Derived) -> Rule:
-            return LOAD_LEFT, self._column(value), self._owner(value), 0
-
-        rules, programs = self._programs.conditions(clauses, (name,), compare, load)
-        return {sequences.COMPARE: rules, sequences.PROGRAM: programs}
-
-    def _is_shared(self, left: Derived, right: Derived) -> bool:
-        """Whether two values are equal within a partition."""
-        return any(
-            part.get(left[0]) == left[1] and part.get(right[0]) == right[1]
-            for part in self._partitions
+        return candidate_rules(
+            self._programs,
+            name,
+            clauses,
+            self._column,
+            lambda value: self._planned.leaf_of[value[0]],
+            is_shared,
         )
-
-    def _owner(self, derived: Derived) -> int:
-        return self._planned.leaf_of[derived[0]]
 
     def _column(self, derived: Derived) -> int:
         return self._columns.setdefault(derived, len(self._columns))

@@ -16,8 +16,6 @@ groups, negation at the end, and several partitioning attributes are additions.
 
 from __future__ import annotations
 
-from functools import cache
-
 from cepbench.engines.plan_runs.engine import BranchTask, PlanEngine, warm_up_sequence
 from cepbench.engines.plan_runs.groups import GroupEngine
 from cepbench.engines.plan_runs.run import PlanRun
@@ -29,7 +27,7 @@ from cepbench.planning.plans.tree import right_deep
 
 def open_stack_nfa(task: Task) -> PlanRun:
     """Run each branch of the pattern in its written order."""
-    warm_up()
+    warm_up_sequence(StackEngine)
     # The search binds the last item first.
     trees = [right_deep(branch.planned_names) for branch in task.pattern.branches()]
     return PlanRun(task, trees, _engine)
@@ -40,12 +38,6 @@ def _engine(task: BranchTask) -> PlanEngine | GroupEngine:
     if any(map(waits, task.branches)):
         return GroupEngine(task, StackEngine, waits=False)
     return StackEngine(task)
-
-
-@cache
-def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
-    warm_up_sequence(StackEngine)
 
 
 STACK_NFA = Evaluator(

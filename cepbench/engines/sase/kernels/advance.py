@@ -86,15 +86,8 @@ _NO_RUN = np.int64(-1)
 def advance(plan, state, events):
     """Process a batch of events, from where ``state.progress`` says.
 
-    Parameters
-    ----------
-    plan, state, events : Plan, State, Events
-
-    Returns
-    -------
-    bool
-        Whether all events have been processed; else a table is full, see
-        :mod:`cepbench.engines.sase.kernels.room`.
+    Returns whether all events have been processed; else a table is full, see
+    :mod:`cepbench.engines.sase.kernels.room`.
     """
     runs, progress, counters = state.runs, state.progress, state.counters
     rows, times = events.rows, events.times
@@ -292,10 +285,7 @@ def _forbid(run, at_state, pending, plan, state):
 def _begin_all(run, at_state, row, tied, plan, state, events):
     """Begin an item from a run and those after it in its table; all copies of them are equivalent.
 
-    Returns
-    -------
-    int
-        The next run, for which there may be no room; -1 after the last one.
+    Returns the next run, for which there may be no room; -1 after the last one.
     """
     return _begun(run, at_state, row, tied, plan, state, events)
 

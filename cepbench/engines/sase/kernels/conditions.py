@@ -20,14 +20,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 
 @njit_in_place
 def holds(edge, row, vector, plan, state, events):
-    """Whether the conditions of an edge that read V hold; those on the event alone are in its flags.
-
-    Parameters
-    ----------
-    edge, row : int
-    vector : float64 array, shape (columns,)
-    plan, state, events : Plan, State, Events
-    """
+    """Whether the conditions of an edge that read V hold; those on the event alone are in its flags."""
     spans, rules = plan.spans, plan.rules
     for rule in range(spans[edge, COMPARE], spans[edge, PROGRAM]):
         if not compares(rules[rule, 2], events.values[rules[rule, 0], row], vector[rules[rule, 1]]):
@@ -63,16 +56,7 @@ def _programs_hold(edge, row, vector, plan, state, events):
 def update(edge, row, vector, plan, events):
     """Enter an event in V; sum, least and greatest of missing values are missing.
 
-    Parameters
-    ----------
-    edge, row : int
-    vector : float64 array, shape (columns,)
-    plan, events : Plan, Events
-
-    Returns
-    -------
-    bool
-        Whether V has changed.
+    Returns whether V has changed.
     """
     changed = False
     for number in range(plan.update_spans[edge], plan.update_spans[edge + 1]):

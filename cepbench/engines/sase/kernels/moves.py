@@ -33,24 +33,11 @@ class Machine(NamedTuple):
 
 @njit_in_place
 def moves(at_state, last, row, vector, plan, machine, events, tallies):
-    """The moves that the formulas of a state allow.
+    """The moves that the formulas of a state allow on an event in the run's window and partition.
 
-    Parameters
-    ----------
-    at_state : int
-    last : int
-        Timestamp of the run's last event.
-    row : int
-        Of an event in the run's window and partition.
-    vector : float64 array, shape (columns,)
-        V.
-    plan, machine, events : Plan, Machine, Events
-    tallies : int64 array, shape (TALLIES,)
+    ``last``: timestamp of the run's last event.
 
-    Returns
-    -------
-    int
-        The sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
+    Returns the sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
     """
     now, flags = events.times[row], events.flags[row]
     is_loop = plan.kinds[at_state] == LOOP

@@ -54,12 +54,7 @@ def add(plan, state, events, row):
 
 @njit
 def chain_all(plan, state):
-    """Enter all partitions in their buckets anew.
-
-    Parameters
-    ----------
-    plan, state : Plan, State
-    """
+    """Enter all partitions in their buckets anew."""
     state.partition_buckets[:] = _NONE
     if len(plan.keys) == 0:
         return

@@ -20,39 +20,20 @@ READS, SELECTED, LEFT, ASKED, STORED, MOST, SUM, APART, PROFILE_COLUMNS = range(
 
 
 def empty_profile(plan: Plan, *, watched: bool) -> np.ndarray:
-    """A profile of an automaton; without rows if nothing is to be counted.
-
-    Parameters
-    ----------
-    plan : Plan
-    watched : bool
-    """
+    """A profile of an automaton; without rows if nothing is to be counted."""
     return np.zeros((plan.states if watched else 0, PROFILE_COLUMNS))
 
 
 @njit_in_place
 def note(profile, at_state, column):
-    """Count an occurrence.
-
-    Parameters
-    ----------
-    profile : float64 array, shape (states or 0, PROFILE_COLUMNS)
-    at_state, column : int
-    """
+    """Count an occurrence."""
     if len(profile) > 0:
         profile[at_state, column] += 1.0
 
 
 @njit_in_place
 def note_asked(profile, at_state, holds):
-    """Count a test of whether the set of the last item is complete, and its result.
-
-    Parameters
-    ----------
-    profile : float64 array
-    at_state : int
-    holds : bool
-    """
+    """Count a test of whether the set of the last item is complete, and its result."""
     if len(profile) > 0:
         profile[at_state, ASKED] += 1.0
         profile[at_state, LEFT] += holds
@@ -60,14 +41,8 @@ def note_asked(profile, at_state, holds):
 
 @njit_in_place
 def note_moves(profile, at_state, found):
-    """Count an event read by a run that is apart, and the edges that it passes.
-
-    Parameters
-    ----------
-    profile : float64 array
-    at_state : int
-    found : int
-        See :func:`cepbench.engines.sase.kernels.moves.moves`.
+    """Count an event read by a run that is apart, and the edges that it passes, see
+    :func:`cepbench.engines.sase.kernels.moves.moves`.
     """
     if len(profile) > 0:
         profile[at_state, READS] += 1.0
@@ -78,15 +53,7 @@ def note_moves(profile, at_state, found):
 
 @njit_in_place
 def note_read(run, at_state, plan, state, earliest):
-    """Count an event read by a merged run, and the histories that it stands for.
-
-    Parameters
-    ----------
-    run, at_state : int
-    plan, state : Plan, State
-    earliest : int
-        Timestamp of the earliest event in the current window.
-    """
+    """Count an event read by a merged run, and the histories that it stands for."""
     if len(state.profile) > 0:
         _note_read(run, at_state, plan, state, earliest)
 
@@ -104,13 +71,7 @@ def _note_read(run, at_state, plan, state, earliest):
 
 @njit_in_place
 def note_stored(profile, at_state, more):
-    """Note that so many more runs are stored in a state, 1 or -1.
-
-    Parameters
-    ----------
-    profile : float64 array
-    at_state, more : int
-    """
+    """Note that so many more runs are stored in a state, 1 or -1."""
     if len(profile) > 0:
         profile[at_state, STORED] += more
         profile[at_state, MOST] = max(profile[at_state, MOST], profile[at_state, STORED])
@@ -118,17 +79,7 @@ def note_stored(profile, at_state, more):
 
 @njit_in_place
 def elapse(profile, rows, at, times):
-    """Note that the runs stored after a row of a batch are there until the next one.
-
-    Parameters
-    ----------
-    profile : float64 array
-    rows : int64 array
-        Ascending, of the events that concern the automaton.
-    at : int
-    times : int64 array
-        Of all events.
-    """
+    """Note that the runs stored after a row of a batch are there until the next one."""
     if len(profile) > 0:
         until = rows[at + 1] if at + 1 < len(rows) else len(times)
         for at_state in range(len(profile)):

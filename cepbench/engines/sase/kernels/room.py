@@ -63,16 +63,7 @@ _ROOTS = 1 << 12
 
 
 def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
-    """A state without runs.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : int
-        Of V.
-    watched : bool
-        Whether to count what happens at states.
-    """
+    """A state without runs, whose V has so many columns."""
     counters = np.zeros(COUNTERS, np.int64)
     for counter in (FREE_RUN, FREE_PARTITION, WAITING):
         counters[counter] = -1
@@ -108,15 +99,9 @@ def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
 
 
 def roomier(plan: Plan, state: State, earliest: int, first_position: int) -> State:
-    """The state without expired runs, and with room for the next step.
+    """The state, which has no roots, without expired runs, and with room for the next step.
 
-    Parameters
-    ----------
-    plan : Plan
-    state : State
-        Without roots.
-    earliest, first_position : int
-        Timestamp and position of the earliest event in the current window.
+    ``earliest``, ``first_position``: of the earliest event in the current window.
     """
     sweep(plan, state, earliest)
     capacity = len(state.runs)
@@ -196,13 +181,7 @@ def _with_cells(plan: Plan, state: State) -> State:
 
 @njit
 def repack(state, fresh):
-    """Copy the cells of all runs to new tables, without gaps.
-
-    Parameters
-    ----------
-    state, fresh : State
-        With the same runs; cells have as many digits or more.
-    """
+    """Copy the cells of all runs to new tables of as many digits or more, without gaps."""
     top = 0
     for run in range(len(state.runs)):
         size = state.runs[run, SIZE]
@@ -223,14 +202,7 @@ def repack(state, fresh):
 
 @njit
 def sweep(plan, state, earliest):
-    """Remove expired runs, and partitions without runs.
-
-    Parameters
-    ----------
-    plan, state : Plan, State
-    earliest : int
-        Timestamp of the earliest event in the current window.
-    """
+    """Remove expired runs, and partitions without runs."""
     runs, table, progress = state.runs, state.partitions, state.progress
     while progress[AT_RUN] >= 0 and runs[progress[AT_RUN], LATEST] < earliest:
         progress[AT_RUN] = runs[progress[AT_RUN], NEXT]
@@ -257,13 +229,7 @@ def sweep(plan, state, earliest):
 
 @njit
 def chain_all(plan, state):
-    """Enter all runs in new buckets.
-
-    Parameters
-    ----------
-    plan, state : Plan, State
-        With empty buckets.
-    """
+    """Enter all runs in new buckets, which are empty."""
     for run in range(len(state.runs)):
         if state.runs[run, STATE] >= 0 and state.runs[run, IS_LINKED] == 1:
             chain(state, run, plan)

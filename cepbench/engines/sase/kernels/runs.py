@@ -123,21 +123,9 @@ def unchain(state, run, plan):
 def equivalent(state, plan, partition, at_state, vector, now, tied):
     """A run to merge with one whose last event is ``now``.
 
-    Parameters
-    ----------
-    state, plan : State, Plan
-    partition, at_state : int
-    vector : float64 array, shape (columns,)
-    now : int
-    tied : bool
-        Whether more events of this timestamp may come.
+    ``tied``: whether more events of this timestamp may come.
 
-    Returns
-    -------
-    run : int
-        Or -1.
-    waits : bool
-        Whether there is one that may be merged once the time has passed.
+    Returns the run or -1, and whether there is one that may be merged once the time has passed.
     """
     runs = state.runs
     first, last = plan.masked_spans[at_state], plan.masked_spans[at_state + 1]

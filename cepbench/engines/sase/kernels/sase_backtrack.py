@@ -68,25 +68,14 @@ class State(NamedTuple):
 
 @njit_in_place
 def backtrack(plan, state, graph, machine, events, spans, waiting, limit, counts, prunes):
-    """Process a batch of events, from where ``state.counters`` says.
+    """Process a batch of events, whose rows are by partition, from where ``state.counters`` says.
 
-    Parameters
-    ----------
-    plan, state, graph, machine, events : Plan, State, MatchGraph, Machine, Events
-        The rows of ``events`` are by partition.
-    spans, waiting : int64 arrays, shape (partitions + 1,)
-        Where in ``events.rows`` and in ``state.waiting`` each partition begins.
-    limit : int
-        Maximum number of runs that are split off from one.
-    counts : bool
-        Whether matches are only counted.
-    prunes : bool
-        Whether only the matches of OUTPUT non_overlap are wanted.
+    ``spans``, ``waiting``: int64 (partitions + 1,), where in ``events.rows`` and in
+    ``state.waiting`` each partition begins. ``limit``: maximum number of runs that are split off
+    from one. ``counts``: whether matches are only counted. ``prunes``: whether only the matches of
+    OUTPUT non_overlap are wanted.
 
-    Returns
-    -------
-    bool
-        Whether all events have been processed; else a table is full, or the limit exceeded.
+    Returns whether all events have been processed; else a table is full, or the limit exceeded.
     """
     counters, stack = state.counters, state.stack.numbers
     while counters[CURRENT] < len(spans) - 1:

@@ -46,6 +46,7 @@ from cepbench.engines.sase.kernels.versioned_buffer import (
     PREVIOUS_STACK,
     STACK,
     TIME,
+    first_since,
 )
 from cepbench.kernels.jit import njit_in_place
 
@@ -95,20 +96,11 @@ class State(NamedTuple):
 def advance_apart(plan, state, machine, events, partitions, counts, prunes):
     """Process a batch of events, from where ``state.counters`` says.
 
-    Parameters
-    ----------
-    plan, state, machine, events : Plan, State, Machine, Events
-    partitions : int64 array, shape (rows,)
-        The partition of each row of ``events.rows``.
-    counts : bool
-        Whether matches are only counted.
-    prunes : bool
-        Whether a match ends all runs of its partition, as OUTPUT non_overlap does.
+    ``partitions``: int64 (rows,), of each row of ``events.rows``. ``counts``: whether matches are
+    only counted. ``prunes``: whether a match ends all runs of its partition, as OUTPUT non_overlap
+    does.
 
-    Returns
-    -------
-    bool
-        Whether all events have been processed; else a table is full.
+    Returns whether all events have been processed; else a table is full.
     """
     runs, counters = state.runs, state.counters
     while counters[AT] < len(events.rows):
@@ -308,27 +300,16 @@ def _report(state, partition, machine):
 
 @njit_in_place
 def add_runs(state, old):
-    """Enter the runs from number ``old`` on in the pool.
-
-    Parameters
-    ----------
-    state : State
-    old : int
-    """
+    """Enter the runs from number ``old`` on in the pool."""
     for run in range(old, len(state.runs)):
         _free(state, run)
 
 
 @njit_in_place
 def enter_all(state, partitions, machine):
-    """Enter runs in the lists of their partitions, which are empty.
+    """Enter the first runs, which are in no list, in those of their partitions, which are empty.
 
-    Parameters
-    ----------
-    state : State
-        Its first ``len(partitions)`` runs are in no list.
-    partitions : int64 array, shape (runs,)
-    machine : Machine
+    ``partitions``: int64 (runs,).
     """
     for run in range(len(partitions)):
         state.runs[run, PARTITION] = partitions[run]
@@ -337,20 +318,8 @@ def enter_all(state, partitions, machine):
 
 @njit_in_place
 def prune_versions(state, earliest):
-    """Remove the versions created before ``earliest``, which no live run has, by binary search.
-
-    Parameters
-    ----------
-    state : State
-    earliest : int
-        Timestamp of the earliest event in the current window.
-    """
-    versions, counters = state.versions, state.counters
-    low, high = counters[FIRST_VERSION], counters[NEXT_VERSION]
-    while low < high:
-        middle = (low + high) // 2
-        if versions[middle & (len(versions) - 1), CREATED] < earliest:
-            low = middle + 1
-        else:
-            high = middle
-    counters[FIRST_VERSION] = low
+    """Remove the versions created before ``earliest``, which no live run has."""
+    counters = state.counters
+    counters[FIRST_VERSION] = first_since(
+        state.versions[:, CREATED], counters[FIRST_VERSION], counters[NEXT_VERSION], earliest
+    )

@@ -125,7 +125,6 @@ class State(NamedTuple):
     progress: np.ndarray  #: int64 (PROGRESS,)
     stack: np.ndarray  #: float64 (STACK,)
     graph: MatchGraph  #: histories, if matches are reported
-    roots: (
-        np.ndarray
-    )  #: int64 (2, roots): nodes of matches, or numbers of equal ones; positions of last events
+    #: int64 (2, roots): nodes of matches, or numbers of equal ones; positions of last events
+    roots: np.ndarray
     values: np.ndarray  #: float64 (returned columns, roots)

@@ -62,12 +62,7 @@ class Buffer(NamedTuple):
 
 
 def empty_buffer(states: int) -> Buffer:
-    """A buffer without events.
-
-    Parameters
-    ----------
-    states : int
-    """
+    """A buffer without events."""
     return Buffer(
         np.zeros((states, 64, ENTRY_COLUMNS), np.int64),
         np.zeros((states, 64, POINTER_COLUMNS), np.int64),
@@ -76,13 +71,7 @@ def empty_buffer(states: int) -> Buffer:
 
 
 def with_room(buffer: Buffer, log: np.ndarray) -> Buffer:
-    """The buffer with room for what a log holds.
-
-    Parameters
-    ----------
-    buffer : Buffer
-    log : ndarray of int64, shape (n, LOG_COLUMNS)
-    """
+    """The buffer with room for what a log holds."""
     bounds = buffer.bounds
     states = np.arange(len(bounds))
     more = np.bincount(log[:, STACK], minlength=len(bounds))
@@ -111,15 +100,9 @@ def _wider(rings: np.ndarray, first: np.ndarray, end: np.ndarray, more: np.ndarr
 
 @njit_in_place
 def store(log, logged, buffer):
-    """Enter selections in the stacks.
+    """Enter the first ``logged`` selections, in the order in which they were made, in the stacks.
 
-    Parameters
-    ----------
-    log : int64 array, shape (n, LOG_COLUMNS)
-    logged : int
-        Selections, in the order in which they were made.
-    buffer : Buffer
-        With room for them.
+    The buffer has room for them.
     """
     entries, pointers, bounds = buffer
     ring, pointer_ring = entries.shape[1] - 1, pointers.shape[1] - 1
@@ -142,36 +125,29 @@ def store(log, logged, buffer):
 
 @njit_in_place
 def prune(buffer, earliest):
-    """Remove the events before ``earliest``, found by binary search [agrawal2008]_, section 5.3.
-
-    Parameters
-    ----------
-    buffer : Buffer
-    earliest : int
-        Timestamp of the earliest event in the current window.
-    """
+    """Remove the events before ``earliest``, found by binary search [agrawal2008]_, section 5.3."""
     entries, bounds = buffer.entries, buffer.bounds
-    ring = entries.shape[1] - 1
     for stack in range(len(bounds)):
-        low, high = bounds[stack, FIRST], bounds[stack, NEXT]
-        while low < high:
-            middle = (low + high) // 2
-            if entries[stack, middle & ring, AT_TIME] < earliest:
-                low = middle + 1
-            else:
-                high = middle
-        bounds[stack, FIRST] = low
+        bounds[stack, FIRST] = first_since(
+            entries[stack, :, AT_TIME], bounds[stack, FIRST], bounds[stack, NEXT], earliest
+        )
+
+
+@njit_in_place
+def first_since(times, low, high, earliest):
+    """The first number from ``low`` to ``high`` in a ring that is not before ``earliest``."""
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle & (len(times) - 1)] < earliest:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit_in_place
 def first_pointer_behind(buffer, stack, entry):
-    """The number of the first pointer that is of a later event than an entry.
-
-    Parameters
-    ----------
-    buffer : Buffer
-    stack, entry : int
-    """
+    """The number of the first pointer that is of a later event than an entry."""
     if entry + 1 == buffer.bounds[stack, NEXT]:
         return buffer.bounds[stack, NEXT_POINTER]
     ring = buffer.entries.shape[1] - 1
@@ -180,23 +156,10 @@ def first_pointer_behind(buffer, stack, entry):
 
 @njit_in_place
 def compatible(buffer, versions, stack, entry, prefix, digit):
-    """The pointer of an event that a run with a version may follow.
+    """The number of the pointer of an event that a run with a version may follow; it has one.
 
     A pointer is compatible if its version is a prefix of the run's one, or differs from such a
     prefix in the last digit only, which is less.
-
-    Parameters
-    ----------
-    buffer : Buffer
-    versions : int64 array, shape (capacity, VERSION_COLUMNS)
-    stack, entry : int
-    prefix, digit : int
-        The version.
-
-    Returns
-    -------
-    int
-        Its number; a run has exactly one.
     """
     pointers, ring = buffer.pointers, len(versions) - 1
     pointer_ring = pointers.shape[1] - 1
@@ -221,22 +184,10 @@ def compatible(buffer, versions, stack, entry, prefix, digit):
 def construct(buffer, versions, ends, items, sets, search, chunk):
     """Write the matches of accepting runs until all are written or the chunk is full.
 
-    Parameters
-    ----------
-    buffer : Buffer
-    versions : int64 array, shape (capacity, VERSION_COLUMNS)
-    ends : int64 array, shape (n, END_COLUMNS)
-    items : int64 array, shape (states,)
-        The item of each stack.
-    sets : int64 array, shape (items,)
-        For each item the row of ``chunk.members`` that it is written to; -1 if it has one event.
-    search : Search
-    chunk : Chunk
+    ``items``: int64 (states,), the item of each stack. ``sets``: int64 (items,), for each item the
+    row of ``chunk.members`` that it is written to; -1 if it has one event.
 
-    Returns
-    -------
-    int
-        ``ENDED``, ``FULL`` or ``CRAMPED``.
+    Returns ``ENDED``, ``FULL`` or ``CRAMPED``.
     """
     path, progress = search.path, search.progress
     entry_ring, pointer_ring = buffer.entries.shape[1] - 1, buffer.pointers.shape[1] - 1
