@@ -256,11 +256,12 @@ class Detector(Live):
         check_fit(self.pattern, batch)
 
     def adopt(self, old: Detector) -> bool:
-        """Go on where a detector of the same task with another plan is; whether that is possible.
+        """Go on where a detector of the same task with another plan is, if the evaluator's runs can.
 
-        Only for an evaluator that ``adopts``; see
-        :class:`cepbench.engines.runs.protocol.Run`.
+        Returns whether that is possible.
         """
+        if not self._evaluator.adopts:
+            return False
         with self._state.changing("a change of the plan"):
             adopted = bool(self._called(self._run.adopt, old._run))
             if adopted:
