@@ -21,7 +21,7 @@ from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.graph_matches import graph_of_matches
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.matches import BranchMatches, Found, branches_frame, matches_by_branch
+from cepbench.engines.runs.matches import BranchMatches, Found, matches_by_branch
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
@@ -480,14 +480,11 @@ def shown_matches(
     pattern: Pattern, matches: Sequence[BranchMatches], output: str, recent: RecentEvents | None
 ) -> pd.DataFrame | pa.Table:
     """The matches of each branch as a table, of the values of kept events where the pattern returns such."""
+    table = arrow_table(pattern, matches)
     if pattern.returns:
         assert recent is not None
-        table = arrow_table(pattern, matches)
         table = returned_table(table, pattern, recent.stream, first=recent.first)
-        return table if output == "arrow" else frame_of(table)
-    if output == "arrow":
-        return arrow_table(pattern, matches)
-    return branches_frame(pattern.positive_names, matches)
+    return table if output == "arrow" else frame_of(table)
 
 
 #: Metrics of several runs of which the largest counts.

@@ -8,7 +8,6 @@ from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.rooted_graph import RootedGraph
@@ -214,11 +213,6 @@ class BranchMatches(Stateful):
         places = [self.names.index(name) for name in names]
         return BranchMatches(names, [[chunk[place] for place in places] for chunk in self.chunks])
 
-    def frame(self) -> pd.DataFrame:
-        """One row per match, one column per variable."""
-        columns = dict(zip(self.names, self.arrays(), strict=True))
-        return pd.DataFrame(columns, columns=list(self.names))
-
     def taken(self, kept: np.ndarray) -> BranchMatches:
         """The matches of these numbers, in their order."""
         columns = [c.taken(kept) if isinstance(c, SetColumn) else c[kept] for c in self.columns]
@@ -283,35 +277,3 @@ def _joined(pieces: Sequence[Column]) -> Column:
     sizes = np.concatenate([np.diff(piece.offsets) for piece in sets])
     positions = np.concatenate([piece.positions for piece in sets])
     return SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions)
-
-
-def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
-    """Matches by branch as one table. Of several branches it has these columns, with missing values for
-    variables that a match's branch lacks, and ``branch``, its number.
-    """
-    if len(parts) == 1:
-        return parts[0].frame()
-    columns = {name: _with_missing(name, parts) for name in names}
-    branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    return pd.DataFrame({**columns, "branch": branches}, columns=[*names, "branch"])
-
-
-def _with_missing(name: str, parts: Sequence[BranchMatches]) -> Any:
-    """The column of a variable over all branches, missing in those that lack it."""
-    pieces = [
-        (len(part), dict(zip(part.names, part.columns, strict=True)).get(name)) for part in parts
-    ]
-    if any(isinstance(piece, SetColumn) for _, piece in pieces):
-        found = [
-            np.full(count, np.nan, object) if piece is None
-            else piece.tuples() if isinstance(piece, SetColumn)
-            else piece.astype(object)
-            for count, piece in pieces
-        ]  # fmt: skip
-        return np.concatenate(found)
-    positions = [
-        piece if isinstance(piece, np.ndarray) else np.zeros(count, np.int64)
-        for count, piece in pieces
-    ]
-    missing = np.repeat([piece is None for _, piece in pieces], [count for count, _ in pieces])
-    return pd.arrays.IntegerArray(np.concatenate(positions), missing)
