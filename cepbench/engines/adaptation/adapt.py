@@ -130,7 +130,9 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
         return _statistics_frame([(*at, its.statistics) for *at, its in self.averages])
 
 
-def _statistics_frame(averages: Iterable[tuple[int, int, Mapping[str, Statistics]]]) -> pd.DataFrame:
+def _statistics_frame(
+    averages: Iterable[tuple[int, int, Mapping[str, Statistics]]],
+) -> pd.DataFrame:
     """The averages of each query at the end of each round."""
     rows = [
         (query, position, time, *row[:3])

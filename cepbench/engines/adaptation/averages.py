@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.errors import SnapshotError
-from cepbench.kernels.sampling import (
-    ORDERED,
-    SAME,
-    UNORDERED,
-    draw_candidates,
-)
+from cepbench.kernels.sampling import ORDERED, SAME, UNORDERED, draw_candidates
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Pattern
 from cepbench.planning.statistics.measure import (

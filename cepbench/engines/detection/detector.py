@@ -27,11 +27,7 @@ from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import unsealed
 from cepbench.engines.runs.work import Work
-from cepbench.errors import (
-    CepbenchError,
-    EvaluationError,
-    SnapshotError,
-)
+from cepbench.errors import CepbenchError, EvaluationError, SnapshotError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.plan_runs.union import waits
-from cepbench.engines.runs.graph_matches import graph_chunks
+from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.kernels.graph import stored_nodes
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    Found,
-    SetColumn,
-    joined,
-    no_matches,
-)
+from cepbench.engines.runs.matches import BranchMatches, Found, SetColumn, joined, no_matches
 from cepbench.patterns.model import Pattern
 from cepbench.state import Stateful
 from cepbench.streams.numeric import NumericReader
@@ -151,10 +145,6 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
 
 def _of_latest(found: Found, branch: Pattern) -> Found:
     """The match to prefer of each last event, of matches in graphs."""
-    parts = [no_matches(branch.positive)]
-    for _, part in found.graphs:
-        its = part.latest()
-        chunks = graph_chunks(its.graph, its.roots, its.earliest, branch.positive)
-        parts += [BranchMatches(branch.positive_names, [chunk]) for chunk in chunks]
-    matches = joined(parts)
+    latest = CompressedMatches(branch, [(0, part.latest()) for _, part in found.graphs])
+    (matches,) = latest.branch_matches()
     return Found(len(matches), (matches,))

@@ -18,12 +18,7 @@ import pyarrow as pa
 from cepbench.engines.detection.detector import WINDOWS_KEPT
 from cepbench.engines.detection.workload_detector import Detector
 from cepbench.engines.runs.arrow_matches import arrow_table, taken
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    Found,
-    matches_by_branch,
-    no_matches,
-)
+from cepbench.engines.runs.matches import BranchMatches, Found, matches_by_branch, no_matches
 from cepbench.engines.runs.returned import returned_table
 from cepbench.engines.runs.slices import Batch, Budget, Slice, Slicer, selection
 from cepbench.errors import UnsupportedPatternError, errors_at

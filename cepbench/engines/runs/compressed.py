@@ -18,12 +18,7 @@ from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.graph_drawing import graph_diagram
 from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels import graph as graphs
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    joined,
-    matches_of_rows,
-    no_matches,
-)
+from cepbench.engines.runs.matches import BranchMatches, joined, matches_of_rows, no_matches
 from cepbench.engines.runs.returned import frame_of, returned_table, returned_values, values_suffice
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.errors import EvaluationError

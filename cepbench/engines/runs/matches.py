@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -85,14 +86,10 @@ class SetColumn:
             ranks[longer[order]] = np.concatenate(([1], 1 + np.cumsum(new)))
         return ranks
 
-    def tuples(self) -> np.ndarray:
-        """The sets as tuples, an array of objects."""
+    def tuples(self) -> list[tuple[int, ...]]:
+        """The sets as tuples."""
         listed = self.positions.tolist()
-        ends = self.offsets.tolist()
-        found = np.empty(len(self), dtype=object)
-        for number in range(len(self)):
-            found[number] = tuple(listed[ends[number] : ends[number + 1]])
-        return found
+        return [tuple(listed[begin:end]) for begin, end in pairwise(self.offsets.tolist())]
 
 
 class RangeColumn(SetColumn):
@@ -171,10 +168,6 @@ class BranchMatches(Stateful):
     def _held(self, columns: list[np.ndarray | tuple[np.ndarray, np.ndarray]]) -> None:
         self.chunks = [tuple(SetColumn(*c) if isinstance(c, tuple) else c for c in columns)]
 
-    def arrays(self) -> list[np.ndarray]:
-        """The columns, sets as tuples."""
-        return [c.tuples() if isinstance(c, SetColumn) else c for c in self.columns]
-
     def last_positions(self) -> np.ndarray:
         """The position of each match's last event."""
         lasts = [c.last() if isinstance(c, SetColumn) else c for c in self.columns]
@@ -198,7 +191,8 @@ class BranchMatches(Stateful):
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Each match as a tuple of positions and tuples of positions."""
-        return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
+        listed = (c.tuples() if isinstance(c, SetColumn) else c.tolist() for c in self.columns)
+        return list(zip(*listed, strict=True))
 
     def codes(self) -> list[np.ndarray]:
         """The columns as integers in the same order: ranks of sets, and positions."""
