@@ -258,12 +258,12 @@ class AdaptiveDetector(Detector):
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any]) -> Self:
-        initial = header["initial"]
+        initial, asked = header["initial"], Arguments.unpacked(header)
         names = ("evaluator", "options", "output", "partial_match_limit", "position")
         return cls(
             queries_from_json(header),
             initial=None if initial is None else plan_from_dict(initial),
-            **{name: header[name] for name in names},
+            **{name: getattr(asked, name) for name in names},
             **header["adaptation"],
         )
 

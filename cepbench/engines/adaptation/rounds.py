@@ -178,10 +178,7 @@ class Rounds(Stateful):
         return averaged(found) if found else None
 
     def pieces(self, batch: EventStream) -> Iterator[EventStream]:
-        """The parts of a batch that belong to one round each, to be processed one by one.
-
-        The plan is changed, where it has to be, before the last part of a round.
-        """
+        """The parts of a batch by round, to be processed one by one; the plan may change before the last."""
         size = self.plans.batch_size
         begin = 0
         while begin < len(batch):

@@ -277,7 +277,7 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 def given_plan(queries: Pattern | Workload | str, given: Any) -> Any:
     """The plan of a pattern as it is, and of a workload as :func:`workload_plan`.
 
-    None or a word, which stands for a plan to be made, stays; the queries of a workload are checked.
+    None or a word, which stands for a plan to be made, stays.
     """
     if isinstance(queries, str) or not queries.by_query:
         return given

@@ -350,4 +350,4 @@ def warm_up() -> None:
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None
-    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()
+    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).copied(np.int64)

@@ -199,7 +199,7 @@ def as_columns(query: Query, tables: Mapping[Sizes, np.ndarray]) -> BranchMatche
         for variable in query.pattern.positive:
             own = np.stack([next(rows) for _ in its.elements[variable.name]])
             offsets = np.arange(table.shape[1] + 1) * len(own)
-            columns.append(SetColumn(offsets, own.T.ravel()) if variable.is_set else own[0])
+            columns.append(SetColumn.of(offsets, own.T.ravel()) if variable.is_set else own[0])
         chunks.append(columns)
     return BranchMatches(query.names, chunks) if chunks else no_matches(query.pattern.positive)
 
@@ -208,7 +208,7 @@ def as_matches(query: Query, found: Sized) -> BranchMatches:
     """Matches with their sets as columns; without sets they are copied when asked for."""
     if found and not query.has_sets:
         return CopiedWhenAsked(found[()])
-    return as_columns(query, {sizes: np.stack(its.columns()) for sizes, its in found.items()})
+    return as_columns(query, {sizes: its.copied(np.int64) for sizes, its in found.items()})
 
 
 class SetEdge:

@@ -22,41 +22,55 @@ def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
-@dataclass(frozen=True)
 class SetColumn:
-    """One set of positions per match."""
+    """One set of positions per match: set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
 
-    #: int64 (matches + 1,); set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
-    offsets: np.ndarray
-    positions: np.ndarray  #: int64; ascending within a set
+    Sets that are not one after the other in their pool are copied only when they are shown.
+    """
 
-    @classmethod
-    def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
-        """Sets of ``size`` positions from ``begin`` on in ``pool``."""
-        return cls(np.concatenate(([0], np.cumsum(size))), pool[ranges_of(begin, size)])
+    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
+        self.begin, self.sizes, self.pool = begin, sizes, pool
 
     @classmethod
-    def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:
+    def of(cls, offsets: np.ndarray, positions: np.ndarray) -> Self:
+        """Sets one after the other, see :attr:`offsets` and :attr:`positions`."""
+        column = cls.__new__(cls)
+        column.offsets, column.positions = offsets, positions
+        column.begin, column.pool = offsets[:-1], positions
+        return column
+
+    @classmethod
+    def of_sets(cls, sets: Sequence[Sequence[int]]) -> Self:
         """Sets given one by one, their positions ascending."""
         offsets = np.cumsum([0, *map(len, sets)])
-        return cls(offsets, np.array([position for one in sets for position in one], np.int64))
+        return cls.of(offsets, np.array([position for one in sets for position in one], np.int64))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.begin)
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """The number of positions of each set, shape (matches,)."""
         return np.diff(self.offsets)
 
-    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions, and where in them each set begins; it has ``sizes`` of them."""
-        return self.positions, self.offsets[:-1]
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Int64 (matches + 1,): set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``."""
+        return np.concatenate(([0], np.cumsum(self.sizes)))
 
-    def taken(self, kept: np.ndarray) -> SetColumn:
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """The positions of all sets, one set after the other."""
+        found: np.ndarray = self.pool[ranges_of(self.begin, self.sizes)]
+        return found
+
+    def copied(self) -> Self:
+        """The same sets in a pool of their own."""
+        return self.of(self.offsets, self.positions)
+
+    def taken(self, kept: np.ndarray) -> Self:
         """The sets of these matches, in their order."""
-        pool, begin = self.ranges()
-        return SetColumn.of(begin[kept], self.sizes[kept], pool)
+        return type(self)(self.begin[kept], self.sizes[kept], self.pool)
 
     def last(self) -> np.ndarray:
         """The largest position of each set, shape (matches,); -1 of an empty one."""
@@ -69,18 +83,17 @@ class SetColumn:
     def _ends(self, place: np.ndarray, missing: int) -> np.ndarray:
         found = np.full(len(self), missing)
         some = self.sizes > 0
-        pool, begin = self.ranges()
-        found[some] = pool[(begin + place)[some]]
+        found[some] = self.pool[(self.begin + place)[some]]
         return found
 
     def ranks(self) -> np.ndarray:
         """The dense ranks of the sets from 1, compared as tuples: (0) before (0, 1) before (1)."""
-        sizes = np.diff(self.offsets)
+        sizes = self.sizes
         ranks = np.zeros(len(sizes), np.int64)
         # From the last members to the first, each time for the sets with that many members.
         for place in range(int(sizes.max(initial=0)) - 1, -1, -1):
             longer = np.flatnonzero(sizes > place)
-            member, rest = self.positions[self.offsets[longer] + place], ranks[longer]
+            member, rest = self.pool[self.begin[longer] + place], ranks[longer]
             order = np.lexsort((rest, member))
             new = (np.diff(member[order]) != 0) | (np.diff(rest[order]) != 0)
             ranks[longer[order]] = np.concatenate(([1], 1 + np.cumsum(new)))
@@ -90,50 +103,6 @@ class SetColumn:
         """The sets as tuples."""
         listed = self.positions.tolist()
         return [tuple(listed[begin:end]) for begin, end in pairwise(self.offsets.tolist())]
-
-
-class RangeColumn(SetColumn):
-    """Sets that are successive positions of one array, copied only when they are shown.
-
-    Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
-    """
-
-    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
-        # Past the frozen dataclass, whose fields are properties here.
-        self.__dict__.update(_begin=begin, _sizes=sizes, _pool=pool)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of positions of each set, shape (matches,)."""
-        found: np.ndarray = self.__dict__["_sizes"]
-        return found
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """See :class:`SetColumn`."""
-        return self._copied.offsets
-
-    @cached_property
-    def positions(self) -> np.ndarray:
-        """See :class:`SetColumn`."""
-        return self._copied.positions
-
-    @cached_property
-    def _copied(self) -> SetColumn:
-        pool, begin = self.ranges()
-        return SetColumn.of(begin, self.sizes, pool)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`SetColumn.ranges`."""
-        return self.__dict__["_pool"], self.__dict__["_begin"]
-
-    def taken(self, kept: np.ndarray) -> RangeColumn:
-        """The sets of these matches, in their order."""
-        pool, begin = self.ranges()
-        return RangeColumn(begin[kept], self.sizes[kept], pool)
 
 
 Column = np.ndarray | SetColumn
@@ -166,7 +135,7 @@ class BranchMatches(Stateful):
 
     @_held.setter
     def _held(self, columns: list[np.ndarray | tuple[np.ndarray, np.ndarray]]) -> None:
-        self.chunks = [tuple(SetColumn(*c) if isinstance(c, tuple) else c for c in columns)]
+        self.chunks = [tuple(SetColumn.of(*c) if isinstance(c, tuple) else c for c in columns)]
 
     def last_positions(self) -> np.ndarray:
         """The position of each match's last event."""
@@ -177,7 +146,7 @@ class BranchMatches(Stateful):
         """The matches with other positions of the same events; sets keep the order of events."""
         chunks = [
             [
-                SetColumn(c.offsets, to(c.positions)) if isinstance(c, SetColumn) else to(c)
+                SetColumn.of(c.offsets, to(c.positions)) if isinstance(c, SetColumn) else to(c)
                 for c in chunk
             ]
             for chunk in self.chunks
@@ -268,6 +237,5 @@ def _joined(pieces: Sequence[Column]) -> Column:
     if plain:
         return np.concatenate(plain)
     sets = [piece for piece in pieces if isinstance(piece, SetColumn)]
-    sizes = np.concatenate([np.diff(piece.offsets) for piece in sets])
-    positions = np.concatenate([piece.positions for piece in sets])
-    return SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions)
+    offsets = np.cumsum(np.concatenate([[0], *(piece.sizes for piece in sets)]))
+    return SetColumn.of(offsets, np.concatenate([piece.positions for piece in sets]))
