@@ -69,7 +69,7 @@ class AdaptiveResult(Result):
         Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        averages = [(*at, {"": its.statistics}) for *at, its in self.averages]
+        averages = [(at, time, {"": its.statistics}) for at, time, its in self.averages]
         return _statistics_frame(averages).drop(columns="query")
 
     @property
@@ -127,7 +127,7 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
         Columns: ``query``, ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        return _statistics_frame([(*at, its.statistics) for *at, its in self.averages])
+        return _statistics_frame([(at, time, its.statistics) for at, time, its in self.averages])
 
 
 def _statistics_frame(
