@@ -92,15 +92,6 @@ def check_shape(name: str, array: np.ndarray, due: tuple[int, ...]) -> None:
         raise damaged(f"{name!r} has the shape {np.shape(array)}, where {due} is due")
 
 
-def arrays_under(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
-    """The arrays with a prefix of the name, by name without prefix."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
 def _as_saved(array: np.ndarray) -> np.ndarray:
     """An array; integers of any size are saved as texts."""
     return array.astype(str) if array.dtype.hasobject else array
@@ -187,7 +178,9 @@ def _restored(saved: Any, before: Any, name: str, arrays: Arrays, *, in_place: b
             _restore_state(before, its, f"{name}/", arrays)
             return before
         case {"object": None}:
-            other = before.restore(arrays_under(f"{name}/", arrays))
+            under = f"{name}/"
+            own = {key.removeprefix(under): arrays[key] for key in arrays if key.startswith(under)}
+            other = before.restore(own)
             return other if isinstance(other, type(before)) else before
         case {"tuples": its}:
             return [*map(tuple, its)]

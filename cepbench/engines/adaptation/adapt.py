@@ -30,6 +30,7 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload, of_queries
 from cepbench.streams.event_stream import EventStream
@@ -37,7 +38,7 @@ from cepbench.streams.fit import check_types, reporting_missing_types, under_one
 from cepbench.streams.given import Frame, events_from
 
 #: Columns of averages by round.
-_COLUMNS = ["position", "time", "quantity", "variables", "value"]
+_COLUMNS = ["query", "position", "time", "quantity", "variables", "value"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -68,11 +69,8 @@ class AdaptiveResult(Result):
         Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        return _statistics_frame(
-            (position, time, *row[:3])
-            for position, time, averages in self.averages
-            for row in averages.statistics.rows()
-        )
+        averages = [(at, time, {"": its.statistics}) for at, time, its in self.averages]
+        return _statistics_frame(averages).drop(columns="query")
 
     @property
     def nodes(self) -> NoReturn:
@@ -129,21 +127,21 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
         Columns: ``query``, ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        rows = [
-            (query, position, time, *row[:3])
-            for position, time, averages in self.averages
-            for query, its in averages.by_query.items()
-            for row in its.statistics.rows()
-        ]
-        table = _statistics_frame(row[1:] for row in rows)
-        table.insert(0, "query", [row[0] for row in rows])
-        return table
+        return _statistics_frame([(at, time, its.statistics) for at, time, its in self.averages])
 
 
-def _statistics_frame(rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """Averages by round as a table."""
+def _statistics_frame(
+    averages: Iterable[tuple[int, int, Mapping[str, Statistics]]],
+) -> pd.DataFrame:
+    """The averages of each query at the end of each round."""
+    rows = [
+        (query, position, time, *row[:3])
+        for position, time, by_query in averages
+        for query, its in by_query.items()
+        for row in its.rows()
+    ]
     types = {"position": np.int64, "time": np.int64, "value": np.float64}
-    return pd.DataFrame(list(rows), columns=_COLUMNS).astype(types)
+    return pd.DataFrame(rows, columns=_COLUMNS).astype(types)
 
 
 def adapt(

@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.errors import SnapshotError
-from cepbench.kernels.sampling import (
-    ORDERED,
-    SAME,
-    UNORDERED,
-    draw_candidates,
-)
+from cepbench.kernels.sampling import ORDERED, SAME, UNORDERED, draw_candidates
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Pattern
 from cepbench.planning.statistics.measure import (
@@ -248,16 +243,10 @@ class _Tested:
 
 
 class Averaged:
-    """The statistics that the numbers of some rounds amount to.
+    """The statistics that the numbers of some rounds, which it keeps ``packed``, amount to.
 
-    What was not seen at all counts as half an event or half a candidate, as otherwise plans that
-    begin with it would cost nothing.
-
-    Attributes
-    ----------
-    packed : tuple of (list of float, int)
-        The numbers, and how many candidates of a pair were drawn at most: for
-        :meth:`Averages.unpacked`.
+    What was not seen at all counts as half an event or half a candidate, as otherwise plans that begin
+    with it would cost nothing.
     """
 
     def __init__(

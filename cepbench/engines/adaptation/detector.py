@@ -258,16 +258,12 @@ class AdaptiveDetector(Detector):
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any]) -> Self:
-        queries, initial = queries_from_json(header), header["initial"]
-        asked = Arguments.unpacked(header)
+        initial, asked = header["initial"], Arguments.unpacked(header)
+        names = ("evaluator", "options", "output", "partial_match_limit", "position")
         return cls(
-            queries,
+            queries_from_json(header),
             initial=None if initial is None else plan_from_dict(initial),
-            evaluator=asked.evaluator,
-            options=asked.options,
-            output=asked.output,
-            partial_match_limit=asked.partial_match_limit,
-            position=asked.position,
+            **{name: getattr(asked, name) for name in names},
             **header["adaptation"],
         )
 

@@ -88,16 +88,6 @@ class PatternPlans(Plans):
         )  # fmt: skip
         return plans, task.plan
 
-    @property
-    def adopts(self) -> bool:  # type: ignore[override]
-        """Whether a run can take over the state of one with another plan."""
-        return self.task.evaluator.adopts
-
-    @property
-    def consumes(self) -> bool:  # type: ignore[override]
-        """Whether events of matches are taken."""
-        return self.queries.strategy.name == "consuming"
-
     def packed(self) -> dict[str, Any]:
         return {"generator": self.generator.name, "cost": self.cost.name, **super().packed()}
 

@@ -103,10 +103,7 @@ class AdaptationPolicy:
         return self.function.__module__.startswith("cepbench.engines.adaptation.")
 
     def reason(self, situation: Situation) -> str | None:
-        """The function's answer, checked.
-
-        Raises AdaptationError if the function fails or returns anything else than a text or None.
-        """
+        """The function's answer; an AdaptationError if it fails or gives neither a text nor None."""
         try:
             found = self.function(situation)
         except CepbenchError:
@@ -183,8 +180,7 @@ def threshold(situation: Situation) -> str | None:
 def bound(situation: Situation) -> str | None:
     """Plan anew when the running plan costs more than a lower bound of the best one by the gain.
 
-    While no statistic has changed by more than its error since the last plan was made, neither is
-    computed.
+    Neither is computed while no statistic has changed by more than its error since the last plan.
     """
     if situation.planned is not None and next(situation.changes(), None) is None:
         return None

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -61,11 +61,10 @@ class Plans(ABC):
     seed: int
     planned: bool  #: whether to begin with a plan for the first events instead of the given one
 
-    #: Whether a run can take over the state of one with another plan.
-    adopts: ClassVar[bool] = False
-
-    #: Whether events of matches are taken.
-    consumes: ClassVar[bool] = False
+    @property
+    def consumes(self) -> bool:
+        """Whether events of matches are taken; the detectors of a workload take those of each query."""
+        return isinstance(self.queries, Pattern) and self.queries.strategy.name == "consuming"
 
     def packed(self) -> dict[str, Any]:
         """The arguments of :class:`cepbench.AdaptiveDetector`; JSON-serializable."""
@@ -179,10 +178,7 @@ class Rounds(Stateful):
         return averaged(found) if found else None
 
     def pieces(self, batch: EventStream) -> Iterator[EventStream]:
-        """The parts of a batch that belong to one round each, to be processed one by one.
-
-        The plan is changed, where it has to be, before the last part of a round.
-        """
+        """The parts of a batch by round, to be processed one by one; the plan may change before the last."""
         size = self.plans.batch_size
         begin = 0
         while begin < len(batch):
@@ -273,7 +269,7 @@ class Rounds(Stateful):
     def _go_on(self, plan: Any) -> None:
         """Go on with the state of the running run, or with one that has seen the events kept."""
         new = self._opened(plan, self._position)
-        if self._time is not None and not (self.plans.adopts and new.adopt(self.inner)):
+        if self._time is not None and not new.adopt(self.inner):
             events, first = self._replayed(self._time - self.plans.span)
             new = self._opened(plan, first)
             new.resume(self.inner, self.marked(events, first))

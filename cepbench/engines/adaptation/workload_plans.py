@@ -172,10 +172,7 @@ class WorkloadPlans(Plans):
 
 
 def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:
-    """A plan of this workload that reports in time.
-
-    A PlanError if it is none, or of another workload; an AdaptationError if it delays matches.
-    """
+    """A plan of this workload, or a PlanError; an AdaptationError if it delays matches."""
     plan = workload_plan(workload, given)
     late = [query for query in plan.order if plan.reuse(query).waits]
     if late:

@@ -68,10 +68,7 @@ class StampedRun(Stateful, ABC):
 
 
 class ArrivalRun(StampedRun):
-    """A run of a task by a run of the same task in the order of time; others share its opening.
-
-    Methods that are not among these are those of the other run.
-    """
+    """A run of a task by one in the order of time, to which all other methods belong."""
 
     SAVED = ("run",)
 
@@ -153,10 +150,10 @@ class ArrivalRun(StampedRun):
         )
 
     def _in_time(self, counted: NodeCounts) -> NodeCounts:
-        """The counts with times for stamps; those for which rows are stored to half a unit a row.
+        """The counts with times for stamps, those for which rows are stored to half a unit a row.
 
-        In stamps a row is stored for half a unit more, and for the difference of the ranks of its
-        events, which is less than that and may be either way.
+        In stamps a row is stored half a unit longer, and by the difference of its events' ranks, which
+        is less.
         """
         clock, counts = self.opened_by, counted.counts.copy()
         longer = counts[:, CREATED] * (clock.slots // 2 - 1)
@@ -182,10 +179,7 @@ class ArrivalRun(StampedRun):
 
 
 class Opening:
-    """Opens tasks in the order of arrival, of which all runs have one clock.
-
-    ``opener()`` is a function that opens tasks in the order of time, whose runs may share state.
-    """
+    """Opens tasks in the order of arrival, with one clock, by the functions that ``opener()`` makes."""
 
     def __init__(self, opener: Callable[[], Callable[[Task], Run]]) -> None:
         self._opener = opener

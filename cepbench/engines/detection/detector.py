@@ -21,17 +21,13 @@ from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.graph_matches import graph_of_matches
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.matches import BranchMatches, Found, branches_frame, matches_by_branch
+from cepbench.engines.runs.matches import BranchMatches, Found, matches_by_branch
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import unsealed
 from cepbench.engines.runs.work import Work
-from cepbench.errors import (
-    CepbenchError,
-    EvaluationError,
-    SnapshotError,
-)
+from cepbench.errors import CepbenchError, EvaluationError, SnapshotError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
@@ -256,11 +252,12 @@ class Detector(Live):
         check_fit(self.pattern, batch)
 
     def adopt(self, old: Detector) -> bool:
-        """Go on where a detector of the same task with another plan is; whether that is possible.
+        """Go on where a detector of the same task with another plan is, if the evaluator's runs can.
 
-        Only for an evaluator that ``adopts``; see
-        :class:`cepbench.engines.runs.protocol.Run`.
+        Returns whether that is possible.
         """
+        if not self._evaluator.adopts:
+            return False
         with self._state.changing("a change of the plan"):
             adopted = bool(self._called(self._run.adopt, old._run))
             if adopted:
@@ -479,14 +476,11 @@ def shown_matches(
     pattern: Pattern, matches: Sequence[BranchMatches], output: str, recent: RecentEvents | None
 ) -> pd.DataFrame | pa.Table:
     """The matches of each branch as a table, of the values of kept events where the pattern returns such."""
+    table = arrow_table(pattern, matches)
     if pattern.returns:
         assert recent is not None
-        table = arrow_table(pattern, matches)
         table = returned_table(table, pattern, recent.stream, first=recent.first)
-        return table if output == "arrow" else frame_of(table)
-    if output == "arrow":
-        return arrow_table(pattern, matches)
-    return branches_frame(pattern.positive_names, matches)
+    return table if output == "arrow" else frame_of(table)
 
 
 #: Metrics of several runs of which the largest counts.

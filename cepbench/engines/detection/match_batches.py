@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepbench.arguments import callback, whole
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import planned
+from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.engines.runs.protocol import Arguments, Evaluator
@@ -125,18 +126,12 @@ def _batches(
     rows: int,
     on_progress: Callable[[int, int], object] | None,
 ) -> Iterator[pa.Table]:
-    events = min(_FIRST_EVENTS, rows)
-    at = 0
-    while at < len(stream):
-        found = detector.push(stream[at : at + events])
-        at += events
+    rounds = Rounds(min(_FIRST_EVENTS, rows), rows, _MOST_EVENTS)
+    for part in rounds.parts(stream, lambda: detector.metrics().matches):
+        found = detector.push(part)
         if on_progress is not None:
             on_progress(detector.position, len(stream))
         yield from _slices(found, rows)
-        if found.num_rows > rows:
-            events = max(1, events // 2)
-        elif 4 * found.num_rows < rows:
-            events = min(2 * events, _MOST_EVENTS)
     yield from _slices(detector.flush(), rows)
 
 

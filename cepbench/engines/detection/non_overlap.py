@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.plan_runs.union import waits
-from cepbench.engines.runs.graph_matches import graph_chunks
+from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.kernels.graph import stored_nodes
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    Found,
-    SetColumn,
-    joined,
-    no_matches,
-)
+from cepbench.engines.runs.matches import BranchMatches, Found, SetColumn, joined, no_matches
 from cepbench.patterns.model import Pattern
 from cepbench.state import Stateful
 from cepbench.streams.numeric import NumericReader
@@ -26,24 +20,20 @@ _Partition = tuple[float | None, ...]
 class NonOverlap(Stateful):
     """Selects non-overlapping matches from all matches, batch by batch [agrawal2008]_, section 2.
 
-    Matches are taken in the order of the position of their last event; of those with the same last
-    event, the one whose first event comes last, then the one with the fewest events, then that of
-    the smallest positions in written order. One is reported if its first event comes after the last
-    event of the match reported before in its partition: the values of all ``[attr]`` and of the
-    attribute of partition contiguity at its first event, or the whole stream.
+    Matches are taken in the order of their last event; of those with the same one, that whose first
+    event comes last, then that with the fewest events, then that of the smallest positions in written
+    order. One is reported if it begins after the end of the match reported before in its partition: the
+    values of all ``[attr]`` and of the attribute of partition contiguity at its first event, or the whole
+    stream.
 
-    A match is decided when no match with an earlier last event can come: at once, or, if a negated
-    item or a group may wait, one window after its last event.
-
-    Attributes
-    ----------
-    considered : int
-        How many matches, or nodes of graphs of them, it was given.
+    It is decided when no match with an earlier last event can come: at once, or, if a negated item or a
+    group may wait, one window after its last event.
     """
 
     SAVED = ("_undecided", "_ends", "_reader")
 
     def __init__(self, pattern: Pattern) -> None:
+        #: How many matches, or nodes of graphs of them, it was given.
         self.considered = 0
         self._branches = pattern.branches()
         self._written = pattern.positive_names
@@ -63,8 +53,7 @@ class NonOverlap(Stateful):
     def of(self, found: Found, recent: RecentEvents, *, ended: bool) -> Found:
         """The matches to report for a batch, of all its matches; ``ended`` if no events follow.
 
-        They are listed or, for a pattern of which :attr:`takes_graphs`, in graphs. ``recent`` are
-        the events of the batch and of two windows before it, with :attr:`attributes`.
+        ``recent`` are the events of the batch and of two windows before it, with :attr:`attributes`.
         """
         listed = sum(len(matches) for matches in found.matches if matches is not None)
         nodes = sum(len(stored_nodes(part.graph)) for _, part in found.graphs)
@@ -132,9 +121,9 @@ class NonOverlap(Stateful):
 
 
 def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
-    """Of the rows with the same last event those that start last, and of these the smallest ones.
+    """Of the rows with one last event those that start last, and of these the smallest ones.
 
-    No other match with this last event can be reported: it is in the same partition.
+    No other one can be reported: it is in the same partition.
     """
     last = matches.last_positions()
     columns = matches.columns
@@ -151,10 +140,6 @@ def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
 
 def _of_latest(found: Found, branch: Pattern) -> Found:
     """The match to prefer of each last event, of matches in graphs."""
-    parts = [no_matches(branch.positive)]
-    for _, part in found.graphs:
-        its = part.latest()
-        chunks = graph_chunks(its.graph, its.roots, its.earliest, branch.positive)
-        parts += [BranchMatches(branch.positive_names, [chunk]) for chunk in chunks]
-    matches = joined(parts)
+    latest = CompressedMatches(branch, [(0, part.latest()) for _, part in found.graphs])
+    (matches,) = latest.branch_matches()
     return Found(len(matches), (matches,))

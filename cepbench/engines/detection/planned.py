@@ -24,10 +24,7 @@ def generator_for(
     evaluator: str | Evaluator | None = None,
     cost: CostModel | None = None,
 ) -> PlanGenerator:
-    """The default plan generator of patterns, of orders for an evaluator that does not run all trees.
-
-    An EvaluationError if the evaluator is unknown.
-    """
+    """The default generator for patterns and an evaluator: of orders, if that does not run all trees."""
     kinds = ("tree",) if evaluator is None else evaluator_for(evaluator).kinds
     return default_generator(
         max(len(branch.planned_names) for its in patterns for branch in its.branches()),
@@ -39,10 +36,7 @@ def generator_for(
 def generator_or_automaton(
     pattern: Pattern, evaluator: str | Evaluator | None = None, generator: str | None = None
 ) -> tuple[PlanGenerator | None, AnyPlan | None]:
-    """The generator whose plan an evaluator runs; of one that runs without, None and its automaton, if any.
-
-    Errors are those of unknown names.
-    """
+    """The generator whose plan an evaluator runs; or None and the automaton, if any, of one without."""
     chosen = _chosen(pattern, evaluator)
     used = find_generator(generator or generator_for([pattern], chosen))
     if chosen is None or not runs_without(chosen, [used.kind]):
@@ -62,11 +56,10 @@ def _chosen(pattern: Pattern, evaluator: str | Evaluator | None) -> Evaluator | 
 def planned(
     pattern: Pattern, stream: EventStream, evaluator: str | Evaluator | None = None
 ) -> AnyPlan | None:
-    """The default generator's plan by statistics sampled from a stream.
+    """The default generator's plan by statistics sampled from a stream that the pattern fits.
 
-    None for an evaluator that runs without a plan, or none of these, and under a strategy whose default
-    evaluator does. In a window of length 0, in which nothing has a rate, all variables count as equally
-    frequent. The pattern has to fit the stream.
+    None where the evaluator, or the default one of the strategy, runs without. In a window of length 0, in
+    which nothing has a rate, all variables count as equally frequent.
     """
     chosen = _chosen(pattern, evaluator)
     if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):

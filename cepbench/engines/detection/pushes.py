@@ -56,9 +56,9 @@ class LiveState:
         self._ended = how
 
     def changing(self, change: str, *, reads: bool = False) -> Self:
-        """A context for a change of the state, such as ``a push``; without an error it is whole again.
+        """A context for a change such as ``a push``; without an error the state is whole again.
 
-        If it only ``reads``, a call that is refused by name leaves the state whole, too.
+        If it only ``reads``, it is whole too after a call that is refused by name.
         """
         self.check_whole()
         self._next_change, self._reads = change, reads
@@ -95,10 +95,8 @@ class Progress(NamedTuple):
     ) -> Progress:
         """The progress after another batch; this one does not change.
 
-        ``check`` tests that patterns fit a stream's kind of time and of values. A StreamError if
-        they do not, alone or with what is known of values; if an attribute has values of another
-        kind than before; or if the batch starts before the last event, but for batches that are not
-        ``ordered``.
+        A StreamError if ``check`` finds that the patterns do not fit the batch, alone or with what is known
+        of values; if an attribute changes its kind; or if an ``ordered`` batch starts before the last event.
         """
         known = self.fits is batch.is_datetime and self.kinds.are_those_of(batch)
         if not known:

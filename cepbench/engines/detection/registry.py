@@ -165,10 +165,7 @@ def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[st
 
 
 def evaluator_for(name: str | Evaluator) -> Evaluator:
-    """The evaluator of a name, without regard to case, ``-`` and ``_``, or the one given.
-
-    Raises EvaluationError if there is none; the message suggests the nearest.
-    """
+    """The evaluator of a name, or the one given; for another name an EvaluationError with the nearest."""
     return EVALUATORS.find(name)
 
 

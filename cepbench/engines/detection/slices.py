@@ -18,12 +18,7 @@ import pyarrow as pa
 from cepbench.engines.detection.detector import WINDOWS_KEPT
 from cepbench.engines.detection.workload_detector import Detector
 from cepbench.engines.runs.arrow_matches import arrow_table, taken
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    Found,
-    matches_by_branch,
-    no_matches,
-)
+from cepbench.engines.runs.matches import BranchMatches, Found, matches_by_branch, no_matches
 from cepbench.engines.runs.returned import returned_table
 from cepbench.engines.runs.slices import Batch, Budget, Slice, Slicer, selection
 from cepbench.errors import UnsupportedPatternError, errors_at
@@ -56,8 +51,7 @@ _BATCH = 20_000
 class SliceDetection(Slicer):
     """The matches that begin in each slice, or their number; checked on construction.
 
-    The stream may also be divided by the values of a ``key``; an UnsupportedPatternError if
-    equalities do not tie all variables to it.
+    An UnsupportedPatternError if equalities do not tie all variables to the dividing ``key``.
     """
 
     pattern: Pattern | Workload
@@ -121,11 +115,7 @@ class SliceDetection(Slicer):
     def matches(
         self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
     ) -> Iterator[pa.Table]:
-        """The matches of a slice as tables of :func:`matches_schema`, as they are found.
-
-        The batches are those of :meth:`found`; errors have the number of the slice in their
-        message.
-        """
+        """The matches of a slice as they are found, in tables of :func:`matches_schema`; errors name it."""
         with errors_at(str(part)):
             run = _Run(self.detector(part.plan), self.queries)
             for step in self._steps(part, batches, budget):
@@ -136,12 +126,9 @@ class SliceDetection(Slicer):
     def count(
         self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
     ) -> pa.Table:
-        """The number of matches of a slice: a row of :func:`counts_schema`.
+        """The number of matches of a slice: a row of :func:`counts_schema`; errors name it.
 
-        ``events`` are those of the slice, ``copied`` those of others that it needs, ``seconds`` the
-        time spent in its detectors.
-
-        Parameters and errors are those of :meth:`matches`.
+        ``events`` are its own, ``copied`` the others that it needs, ``seconds`` the time in its detectors.
         """
         with errors_at(str(part)):
             if self.lead:
@@ -235,14 +222,10 @@ def counts_schema(pattern: Pattern | Workload) -> pa.Schema:
 def matches_schema(
     pattern: Pattern | Workload, events: EventStream, names: pa.DataType | None
 ) -> pa.Schema:
-    """The columns of matches that name their events.
+    """The columns of matches that name their events, by names of this type; ``events`` are none.
 
-    Those of RETURN; or without it one for each positive variable, and with OR ``branch``. See
-    :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload :data:`QUERY`, and for
-    each query a struct of its columns, which is missing in matches of others.
-
-    ``events`` are none, but with the attributes of the pattern; ``names`` is the type of what is
-    reported of an event.
+    Those of RETURN, or of :func:`cepbench.engines.runs.arrow_matches.match_schema`. Of a workload
+    :data:`QUERY`, and for each query a struct of its columns, missing in matches of others.
     """
     its = None if names is None else pa.array([], names)
     tables = {}
@@ -308,10 +291,7 @@ class _Run:
     def owned(
         self, part: Slice, stream: EventStream | None, names: pa.Array | None
     ) -> dict[str, list[BranchMatches]]:
-        """The matches by the next events, or at the end, that begin in the slice.
-
-        Those of each query and branch, by rows of the events that are kept.
-        """
+        """The matches by the next events, or at the end, that begin in the slice, by query and branch."""
         if stream is None:
             found: Mapping[str, Found] = by_query(self.detector.finish())
         else:

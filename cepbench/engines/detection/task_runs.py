@@ -22,8 +22,6 @@ def run_tasks(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
     """Run tasks of one evaluator, which fit a whole stream; with one state if they are several.
 
     The seconds of each are those of its own work and an equal part of the rest.
-
-    A PartialMatchLimitError if more partial matches would have to be stored than allowed.
     """
     evaluator = tasks[0].evaluator
     if len(tasks) > 1:

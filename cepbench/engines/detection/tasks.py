@@ -40,11 +40,10 @@ PARTIAL_MATCH_LIMIT = 20_000_000
 def task_for(
     pattern: Pattern, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
 ) -> Task:
-    """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
+    """The task of checked arguments; of a ``whole_stream`` there is a single batch.
 
-    A PatternError, PlanError or EvaluationError if an argument is invalid, or plan and pattern do
-    not fit each other; otherwise the errors of :func:`refuse_undeclared`. Of a ``whole_stream``
-    there is a single batch.
+    A PatternError, PlanError or EvaluationError if one is invalid, or plan and pattern do not fit;
+    otherwise the errors of :func:`refuse_undeclared`.
     """
     branches = pattern.branches()
     if plan is not None:
@@ -98,8 +97,7 @@ def chosen_evaluator(
 ) -> Evaluator:
     """The named evaluator, or the default one for a plan, or for a strategy without plans.
 
-    An EvaluationError if the name is unknown; a PlanError if there is neither a name nor a plan,
-    and some evaluators of the strategy run plans.
+    A PlanError if there is neither a name nor a plan, and some evaluators of the strategy run plans.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
@@ -125,8 +123,7 @@ def evaluator_without_plan(strategy: str) -> Evaluator | None:
 def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """A value for each option of an evaluator: the given one, checked, or its default.
 
-    An EvaluationError if an option is unknown, with the nearest one, or its check rejects the
-    value.
+    An EvaluationError if an option is unknown, or its check rejects the value.
     """
     if given is None:
         given = {}
@@ -152,9 +149,8 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
 def refuse_undeclared(task: Task) -> None:
     """Check that the evaluator of a task declares all capabilities that it needs.
 
-    An UnsupportedPatternError for the constructs of the pattern and its strategy; an
-    EvaluationError if it supports some plans of this kind, but not this one; else an
-    UnsupportedTaskError.
+    An UnsupportedPatternError for constructs and strategy, an EvaluationError for an unsupported plan of
+    a kind of which it runs some, else an UnsupportedTaskError.
     """
     evaluator, pattern = task.evaluator, task.pattern
     if task.plan is None:

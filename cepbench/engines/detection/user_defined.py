@@ -41,10 +41,9 @@ class FunctionRun:
 
 
 def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
-    """Convert what a user-defined evaluator ``returned`` for a batch: a DataFrame, or a number.
+    """What a user-defined evaluator ``returned`` for a batch, a DataFrame or a number, as matches.
 
-    0 stands for no matches; ``positions`` are those of the events pushed so far. An EvaluationError
-    if it is not a table of matches; the message has the invalid column or value.
+    ``positions`` are those of the events so far. An EvaluationError names an invalid column or value.
     """
     branches = task.pattern.branches()
     if isinstance(returned, Integral) and (task.output == "count" or returned == 0):

@@ -124,7 +124,7 @@ class WorkloadDetector(Detector):
         """The matches of each query, as a detector of it shows them."""
         return {
             query: self._reused_shown(query, its)
-            if self._run.is_reused(query)
+            if query in self._run.queries
             else self._run.detectors[query]._shown(its)
             for query, its in found.items()
         }
@@ -135,9 +135,9 @@ class WorkloadDetector(Detector):
             return found.number
         (part,) = found.matches
         assert part is not None
-        pattern = self.plan.workload.patterns[query]
-        kept = self._run.returned if pattern.returns else None
-        return shown_matches(pattern, (part,), self.output, kept)
+        return shown_matches(
+            self.plan.workload.patterns[query], (part,), self.output, self._run.recent
+        )
 
     def adopt(self, old: Detector) -> bool:
         """Not possible: plans have different queries."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,22 +13,11 @@ from cepbench.arguments import choice, kind_of
 from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.task_runs import run_tasks
-from cepbench.engines.detection.tasks import (
-    OUTPUTS,
-    evaluator_without_plan,
-    runs_some,
-    task_for,
-)
+from cepbench.engines.detection.tasks import OUTPUTS, evaluator_without_plan, runs_some, task_for
 from cepbench.engines.reuse.events import Events, ReuseWork
 from cepbench.engines.reuse.queries import Query, query_of
 from cepbench.engines.reuse.reuse import warm_up
-from cepbench.engines.reuse.sets import (
-    Sized,
-    Way,
-    as_matches,
-    kept_of,
-    number_of,
-)
+from cepbench.engines.reuse.sets import Sized, Way, as_matches, kept_of, number_of
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.result import Metrics, Result
 from cepbench.engines.runs.work import Work
@@ -85,12 +73,13 @@ def evaluate_workload(
             else:
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
-    metrics = total_metrics(
-        (its.metrics for its in run.results.values()),
+    computed = [its.metrics for its in run.results.values()]
+    metrics = Metrics(
+        seconds=sum(its.seconds for its in computed),
         events=len(stream),
-        seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
         peak_bytes=run.peak_bytes(),
+        work=Work.total(its.work for its in computed),
     )
     return WorkloadMatches(results, run.taken, metrics, stream)
 
@@ -288,28 +277,10 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 def given_plan(queries: Pattern | Workload | str, given: Any) -> Any:
     """The plan of a pattern as it is, and of a workload as :func:`workload_plan`.
 
-    None or a word, which stands for a plan to be made, stays; the queries of a workload are checked.
+    None or a word, which stands for a plan to be made, stays.
     """
     if isinstance(queries, str) or not queries.by_query:
         return given
     is_made = given is None or isinstance(given, str)
     plan = workload_plan(queries, None if is_made else given)
     return given if is_made else plan
-
-
-def total_metrics(
-    metrics: Iterable[Metrics],
-    *,
-    events: int = 0,
-    seconds: float = 0.0,
-    matches: int = 0,
-    peak_bytes: float = math.nan,
-) -> Metrics:
-    """The metrics of a workload; its work is the sum over the queries."""
-    return Metrics(
-        seconds=seconds,
-        events=events,
-        matches=matches,
-        peak_bytes=peak_bytes,
-        work=Work.total(its.work for its in metrics),
-    )

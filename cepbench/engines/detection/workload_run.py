@@ -70,13 +70,10 @@ class _Moment(NamedTuple):
 
 
 class WorkloadRun(Stateful):
-    """A run of all queries of a plan; what it finds is by query.
-
-    ``asked`` has the output, its limit and the evaluator of each query.
-    """
+    """A run of all queries of a plan, as ``asked``; what it finds is by query."""
 
     SAVED = (
-        "position", "_last", "_clocked", "_shape", "_from_scratch", "_kept", "_pending", "_recent",
+        "position", "_last", "_clocked", "_shape", "_from_scratch", "_kept", "_pending", "recent",
         "_reader", "_did",
     )  # fmt: skip
 
@@ -97,10 +94,10 @@ class WorkloadRun(Stateful):
         groups: Mapping[str, int] | None = None,
         reused: Iterable[str] = (),
     ) -> None:
-        """Open all queries, at the present position.
+        """Open all queries at the present position.
 
-        ``groups`` number the state that each query from scratch shares, by default the same one;
-        ``reused`` take part in reuse although they are the source of none any more.
+        ``groups`` number the state that each query from scratch shares, by default one; ``reused`` take part
+        in reuse although they are the source of none any more.
         """
         self.plan = plan
         #: The queries that are reported; a source may be computed although it was removed.
@@ -132,19 +129,20 @@ class WorkloadRun(Stateful):
         if self.plan.workload.order == "arrival":
             clock = self.clock or ArrivalClock.live(patterns.values())
             patterns = {query: clock.pattern(its) for query, its in patterns.items()}
-        self._queries = queries_of(patterns, self._ways)
-        self._queries |= {query: query_of(patterns[query]) for query in self._unused}
+        #: The queries that take part in reuse, so that their matches are listed.
+        self.queries = queries_of(patterns, self._ways)
+        self.queries |= {query: query_of(patterns[query]) for query in self._unused}
         #: Whether the matches of each query are known at the end of their window only.
         self._waits: dict[str, bool] = {}
         for way in self._ways:
             self._waits[way.query] = waits_on_stream(way, self._waits, patterns)
         self._edges = {way.query: self._edges_of(way) for way in self._ways if way.sources}
-        used = [patterns[query] for query in self._queries]
+        used = [patterns[query] for query in self.queries]
         span = max((pattern.window.length for pattern in used), default=0)
         if any(self._waits[query] for query in self._edges):
             # A negation at the start looks back as far from the last event.
             span *= 2
-        self._recent = RecentEvents(attributes_of(used), span, self.position) if used else None
+        self.recent = RecentEvents(attributes_of(used), span, self.position) if used else None
         #: Matches of sources that a later event can extend, as positions in the stream.
         self._kept: dict[str, Tables] = {}
         #: Matches, or projections, of queries that a later event can forbid, or contain.
@@ -173,7 +171,7 @@ class WorkloadRun(Stateful):
                     shared = shared or sharing_state(entry, pattern.order)
                     evaluator = sharing[entry.name, group] = shared
                 asked = replace(self.asked, evaluator=evaluator, position=self.position)
-                if query in self._queries:
+                if query in self.queries:
                     # What is reused is shown here, whoever found it.
                     pattern = replace(pattern, returns=())
                     asked = replace(asked, output="matches")
@@ -185,13 +183,11 @@ class WorkloadRun(Stateful):
     def _edges_of(self, way: Reuse) -> Way:
         """The edges of a way; negated events that come last are left for when matches are due."""
         if way.method != "down" or self._waits[way.sources[0]]:
-            return Way.of(way, self._queries)
-        query = self._queries[way.query]
+            return Way.of(way, self.queries)
+        query = self.queries[way.query]
         late = {check.name for check in query.checks if check.is_late}
         prompt = query.pattern.without(v for v in query.pattern.negated if v.name in late)
-        return Way.of(
-            way, {**self._queries, way.query: query_of(prompt)} if late else self._queries
-        )
+        return Way.of(way, {**self.queries, way.query: query_of(prompt)} if late else self.queries)
 
     def push(self, batch: EventStream) -> dict[str, Found]:
         """The new matches of the queries that are reported."""
@@ -219,10 +215,10 @@ class WorkloadRun(Stateful):
             if way.source is None:
                 detector = self.detectors[query]
                 found[query] = detector.finish() if batch is None else detector.take(batch)
-                if query not in self._queries:
+                if query not in self.queries:
                     continue
                 (part,) = detector.in_branches([found[query]])
-                matches[query] = by_sizes(self._queries[query], part)
+                matches[query] = by_sizes(self.queries[query], part)
             elif moment is None:
                 matches[query] = {}
             else:
@@ -231,28 +227,27 @@ class WorkloadRun(Stateful):
                 words = words_of(moment.events.work, number_of(now_known), reused)
                 self._did = Work.total([self._did, words])
                 matches[query] = {
-                    sizes: np.stack(its.columns()) + moment.first
-                    for sizes, its in now_known.items()
+                    sizes: its.copied(np.int64) + moment.first for sizes, its in now_known.items()
                 }
             number = sum(table.shape[1] for table in matches[query].values())
-            found[query] = Found(number, (as_columns(self._queries[query], matches[query]),))
+            found[query] = Found(number, (as_columns(self.queries[query], matches[query]),))
         if batch is not None and len(batch):
             self._keep(matches)
         return found
 
     def _moment(self, batch: EventStream | None) -> _Moment | None:
         """What is known after a batch or, with None, at the end; None if there are no new events."""
-        if self._recent is None or (self._last is None if batch is None else not len(batch)):
+        if self.recent is None or (self._last is None if batch is None else not len(batch)):
             return None
-        before = self._recent.last
+        before = self.recent.last
         if batch is not None:
-            self._recent.push(batch)
+            self.recent.push(batch)
         return _Moment(
-            events=Events(self._recent.stream, self._reader, self._queries.values()),
-            first=self._recent.first,
-            new=self.position - self._recent.first,
+            events=Events(self.recent.stream, self._reader, self.queries.values()),
+            first=self.recent.first,
+            new=self.position - self.recent.first,
             before=before,
-            now=None if batch is None else self._recent.last,
+            now=None if batch is None else self.recent.last,
         )
 
     def _reused(
@@ -266,7 +261,7 @@ class WorkloadRun(Stateful):
             (source,) = way.sources
             tables[source] = _joined([self._kept[source], tables[source]])
         sources = [
-            listed(self._queries[source], its, moment.first) for source, its in tables.items()
+            listed(self.queries[source], its, moment.first) for source, its in tables.items()
         ]
         # Of sources that wait, all events in the windows of the matches are known.
         new = ALL if self._waits[way.sources[0]] else Sought(begin=moment.new)
@@ -275,7 +270,7 @@ class WorkloadRun(Stateful):
                 return edges.up(sources, events, limit, new)
             found = edges.down(sources[0], events, limit, new)
             return found, number_of(found)
-        query = self._queries[way.query]
+        query = self.queries[way.query]
         due = moment.due(query.window)
         if way.method == "down":
             fresh = edges.down(sources[0], events, limit, new)
@@ -310,9 +305,9 @@ class WorkloadRun(Stateful):
     def _keep(self, matches: Mapping[str, Tables]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
         for source in self._kept.keys() & matches.keys():
-            assert self._recent is not None and self._recent.last is not None
-            oldest = self._recent.last - self._queries[source].window
-            times, first = self._recent.stream.timestamps, self._recent.first
+            assert self.recent is not None and self.recent.last is not None
+            oldest = self.recent.last - self.queries[source].window
+            times, first = self.recent.stream.timestamps, self.recent.first
             together = _joined([self._kept[source], matches[source]])
             left = {
                 sizes: table[:, times[table.min(axis=0) - first] >= oldest]
@@ -320,23 +315,13 @@ class WorkloadRun(Stateful):
             }
             self._kept[source] = self._within_limit(source, left)
 
-    @property
-    def returned(self) -> RecentEvents:
-        """The events kept, of which matches return values."""
-        assert self._recent is not None
-        return self._recent
-
-    def is_reused(self, query: str) -> bool:
-        """Whether a query takes part in reuse, so that its matches are listed."""
-        return query in self._queries
-
     def resume(self, old: WorkloadRun, events: EventStream) -> None:
         """See :meth:`cepbench.engines.detection.workload_detector.WorkloadDetector.resume`."""
         moved = self._moved_from(old)
         kept = {
             query: its
             for query, its in old._kept.items()
-            if query in self._kept and old._queries[query] is self._queries[query]
+            if query in self._kept and old.queries[query] is self.queries[query]
         }
         pending = {
             query: its
@@ -369,8 +354,8 @@ class WorkloadRun(Stateful):
     def _moved_from(self, old: WorkloadRun) -> dict[str, Detector]:
         """The detectors that another plan has too.
 
-        Those that share state are taken over together or not at all, as otherwise there would be one
-        state more with each change of the plan. Those whose matches depend on all earlier ones have to be.
+        Those that share state are taken over together or not at all, as each change of the plan would add a
+        state otherwise. Those whose matches depend on all earlier ones have to be.
         """
         moved = {
             query: its
@@ -398,7 +383,7 @@ class WorkloadRun(Stateful):
             if each in self.detectors:
                 self.detectors[each].leave()
             for state in (
-                self.detectors, self._groups, self._edges, self._kept, self._pending, self._queries,
+                self.detectors, self._groups, self._edges, self._kept, self._pending, self.queries,
             ):  # fmt: skip
                 state.pop(each, None)
         self._ways = [way for way in self._ways if way.query in needed]
@@ -406,9 +391,9 @@ class WorkloadRun(Stateful):
 
     def keep_read(self) -> None:
         """Keep the attributes only that queries read."""
-        if self._recent is not None:
+        if self.recent is not None:
             patterns = self.plan.computed.patterns
-            self._recent.keep(attributes_of(patterns[q] for q in self._queries))
+            self.recent.keep(attributes_of(patterns[q] for q in self.queries))
 
     def metrics(self) -> Metrics:
         """Summed over queries."""
@@ -430,7 +415,7 @@ class WorkloadRun(Stateful):
     def _shape(self) -> tuple[Any, ...]:
         """What the run was opened with, and is opened with again."""
         order = [way.query for way in self._ways]
-        return order, self._groups, [*self._queries], self.reported
+        return order, self._groups, [*self.queries], self.reported
 
     @_shape.setter
     def _shape(self, shape: tuple[Any, ...]) -> None:

@@ -220,7 +220,7 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
     at = 0
     for variable in branch.positive:
         if variable.kind is Kind.KLEENE:
-            yield SetColumn.of(found[at], found[at + 1], members)
+            yield SetColumn(found[at], found[at + 1], members).copied()
             at += 2
         else:
             yield found[at]

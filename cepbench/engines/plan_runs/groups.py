@@ -28,7 +28,6 @@ from cepbench.engines.runs.matches import (
     BranchMatches,
     Column,
     Found,
-    RangeColumn,
     SetColumn,
     joined,
     no_matches,
@@ -449,10 +448,10 @@ class Events:
         if not isinstance(size, int):
             match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
             return match, fitting.taken(match)
-        pool, begin = fitting.ranges()
+        pool, begin = fitting.pool, fitting.begin
         starts = np.arange(max(len(pool) - size + 1, 0))
         for clause in self._alone(group):
-            windows = RangeColumn(starts, np.full(len(starts), size), pool)
+            windows = SetColumn(starts, np.full(len(starts), size), pool)
             found = BranchMatches([group.name], [[windows]])
             starts = starts[self._holds(found, clause, np.arange(len(starts)))]
         # How many of these groups begin before each place.
@@ -463,7 +462,7 @@ class Events:
         number = before[begin + np.maximum(sizes - size + 1, 0)] - first
         match = np.repeat(np.arange(len(sizes)), number)
         chosen = ranges_of(first, number)
-        return match, RangeColumn(starts[chosen], np.full(len(match), size), pool)
+        return match, SetColumn(starts[chosen], np.full(len(match), size), pool)
 
     def _alone(self, group: Variable) -> list[Clause]:
         """The conditions that test groups of so many events once each, whatever matches they are in."""
@@ -517,7 +516,7 @@ class Events:
             # Only the events that are in one of the groups are read.
             begin, end = start.min(initial=len(self._times[group.name])), stop.max(initial=0)
             pool = self._candidates[group.name][begin:end]
-            return RangeColumn(start - begin, stop - start, pool)
+            return SetColumn(start - begin, stop - start, pool)
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
         events = self._candidates[group.name][ranges_of(start, sizes)]
@@ -534,7 +533,7 @@ class Events:
         for clause in self._choosing(group):
             fits &= clause_holds(clause, values, self.reader.code)
         counts = np.bincount(match[fits], minlength=len(plain))
-        return SetColumn(np.concatenate(([0], np.cumsum(counts))), events[fits])
+        return SetColumn.of(np.concatenate(([0], np.cumsum(counts))), events[fits])
 
     def _distinct(self, found: BranchMatches) -> np.ndarray:
         """Whether no event is in two groups of a row."""
@@ -666,9 +665,8 @@ class Events:
             if aggregate.before:
                 members = read[column.positions - self.first]
                 return before_each(aggregate.function, members, column.offsets)[element]
-            pool, begin = column.ranges()
-            values = read[pool - self.first]
-            return over_ranges(aggregate.function, values, begin, column.sizes)[row[entry]]
+            values = read[column.pool - self.first]
+            return over_ranges(aggregate.function, values, column.begin, column.sizes)[row[entry]]
 
         held = np.ones(len(row), bool)
         every = np.broadcast_to(clause_holds(clause, values, self.reader.code, over), entry.shape)

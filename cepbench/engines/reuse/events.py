@@ -29,9 +29,7 @@ class ByKey(NamedTuple):
 
 
 class Candidates:
-    """Events to which a variable may be bound, at ascending positions; ``times`` are those of all
-    events.
-    """
+    """Events to which a variable may be bound, at ascending positions."""
 
     def __init__(self, positions: np.ndarray, times: np.ndarray) -> None:
         self.positions = read_only(positions)
@@ -44,9 +42,7 @@ class Candidates:
         return Candidates(self.positions[first:last], self._times)
 
     def by_key(self, number: int, values: np.ndarray) -> ByKey:
-        """Them in the order of a value, those of equal ones in their own, without those that have
-        none; a number has the same values at each call.
-        """
+        """Those with a value, in its order, then in their own; a number has the same values at each call."""
         if number not in self._by_key:
             its = values[self.positions]
             order = np.argsort(its, kind="stable")[: len(its) - np.count_nonzero(np.isnan(its))]
@@ -88,9 +84,7 @@ class ReuseWork:
 
 
 class Events:
-    """The events of a stream, and what queries ask of single ones, computed once for those whose
-    types are asked for.
-    """
+    """The events of a stream, and what queries ask of single ones, computed once where asked for."""
 
     def __init__(
         self, stream: EventStream, reader: NumericReader, queries: Iterable[Query]

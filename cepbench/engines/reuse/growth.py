@@ -37,14 +37,9 @@ class Sought(NamedTuple):
     end: int = np.iinfo(np.int64).max
     by_first: bool = False  #: whether they are those of the first event
 
-    @property
-    def restricts(self) -> bool:
-        """Whether not all matches are."""
-        return self != ALL
-
     def variable(self, query: Query) -> str | None:
         """The variable of a query that has this event in every match; None for none or all matches."""
-        if not self.restricts:
+        if self == ALL:
             return None
         return query.first if self.by_first else query.last
 
@@ -55,7 +50,7 @@ class Sought(NamedTuple):
 
     def among(self, matches: KeptMatches) -> KeptMatches:
         """Those of some matches that are sought."""
-        return matches.taken(self.mask(matches.table)) if self.restricts else matches
+        return matches.taken(self.mask(matches.table)) if self != ALL else matches
 
 
 ALL = Sought()
@@ -66,12 +61,10 @@ PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
 
 
 class Growth:
-    """Partial matches of a query that grow by one variable at a time.
+    """Partial matches of a query that grow by one variable at a time: rows of others, and events added.
 
-    They are kept as rows of the matches that they began as, and the events added to these. Those
-    are ``begun``, positions, int32 (variables, matches), which satisfy all that the query asks of
-    these variables, but for its negations. ``sought`` restricts the variable that precedes, or
-    follows, all others.
+    ``begun``, positions, int32 (variables, matches), have all that the query asks of these variables but
+    for its negations. ``sought`` restricts the variable that precedes, or follows, all others.
     """
 
     def __init__(
@@ -144,18 +137,20 @@ class Growth:
             self.labels = self.labels[kept]
 
     def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
-        """Bind more variables in an order, by default runs that are joined first, then those of
-        fewest events; test negations as soon as they can be.
-        """
+        """Bind more variables in an order, by default as :meth:`_order`; negations are tested early."""
         self.check()
+        for name in order or self._order(missing):
+            self.extend(name)
+            self.check()
+
+    def _order(self, missing: Iterable[str]) -> list[str]:
+        """Bind the runs that are joined first; returns the other variables, those of fewest events first."""
         left = [*missing]
-        for run in () if order else self.runs(left):
+        for run in self.runs(left):
             self._extend_by(run)
             self.check()
             left = [name for name in left if name not in run.names]
-        for name in order or self.in_order(left):
-            self.extend(name)
-            self.check()
+        return self.in_order(left)
 
     def runs(self, missing: Collection[str]) -> list[Growth]:
         """Runs of variables that are joined with each other before they are with the matches.
@@ -243,10 +238,7 @@ class Growth:
 
     def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
         """How many matches there would be after :meth:`grow`."""
-        for run in () if order else self.runs([*missing]):
-            self._extend_by(run)
-            missing = [name for name in missing if name not in run.names]
-        order = order or self.in_order(missing)
+        order = order or self._order(missing)
         self.grow(order[:-1], order[:-1])
         if self.unchecked or not order:
             self.grow(order[-1:])
@@ -261,15 +253,10 @@ class Growth:
         gap: tuple[str, np.ndarray] | None = None,
         among: Candidates | None = None,
     ) -> None:
-        """Bind one more variable.
+        """Bind one more variable, to events ``among`` some, by default all.
 
-        Parameters
-        ----------
-        gap : (str, int64 array), optional
-            A variable bound, and ascending timestamps: of the new variable's events only those are
-            taken that are not before the last of these timestamps before that variable's event.
-        among : Candidates, optional
-            Some of the new variable's events, by default all.
+        ``gap``: a variable bound, and ascending timestamps, before the last of which before that
+        variable's event no event is taken.
         """
         complete = len(self.names) + 1 == len(self.query.names)
         limit = np.iinfo(np.int64).max if complete else self.limit

@@ -23,13 +23,13 @@ class KeptMatches(ABC):
         return self._number
 
     @abstractmethod
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         """A copy of the positions, shape (variables, matches)."""
 
     @cached_property
     def table(self) -> np.ndarray:
         """Positions, int32, shape (variables, matches), made when asked for."""
-        return self._copied(np.int32)
+        return self.copied(np.int32)
 
     def taken(self, which: np.ndarray) -> ListedMatches:
         """The matches of a mask, or of some numbers."""
@@ -37,11 +37,7 @@ class KeptMatches(ABC):
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of some of the matches each, by default all together."""
-        return [self.columns()]
-
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """Positions of each variable, int64, shape (matches,)."""
-        return tuple(self._copied(np.int64))
+        return [tuple(self.copied(np.int64))]
 
     @property
     def nbytes(self) -> int:
@@ -76,7 +72,7 @@ class ExtendedMatches(KeptMatches):
             np.int64,
         )
 
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         found = np.empty((len(self.names), len(self)), dtype)
         gathered(self._source.table, self._places, self._rows, found)
         for name, positions in self._own.items():
@@ -95,7 +91,7 @@ class ListedMatches(KeptMatches):
         # A cached property is set by its name.
         self.table = table
 
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         return self.table.astype(dtype)
 
 
@@ -106,7 +102,7 @@ class FoundMatches(KeptMatches):
         super().__init__(found.names, len(found))
         self._found = found
 
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         table = np.empty((len(self.names), len(self)), dtype)
         begin = 0
         for chunk in self.chunks():
@@ -132,7 +128,7 @@ class ProjectedMatches(KeptMatches):
         self._source = source
         self._columns = [source.names.index(image) for image in images]
 
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         return np.ascontiguousarray(self._source.table[self._columns], dtype)
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
@@ -147,7 +143,7 @@ class UnitedMatches(KeptMatches):
         super().__init__(parts[0].names, sum(map(len, parts)))
         self._parts = tuple(parts)
 
-    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+    def copied(self, dtype: type[np.integer]) -> np.ndarray:
         return np.concatenate([part.table for part in self._parts], axis=1, dtype=dtype)
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:

@@ -34,15 +34,7 @@ class Relations(NamedTuple):
 class Query(CompiledBranch):
     """What a query without OR and groups asks of its events.
 
-    Parameters
-    ----------
-    ascending : sequence of sequence of str
-        Variables each of whose events is at a later position than that of the one before.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        Its only branch.
+    The events of variables that are ``ascending`` are each at a later position than that of the one before.
     """
 
     def __init__(self, pattern: Pattern, ascending: Sequence[Sequence[str]] = ()) -> None:

@@ -47,11 +47,7 @@ Requirement = tuple[frozenset[str], Test]
 
 
 class Edge:
-    """A more general and a more specific query, and an embedding.
-
-    That is the place, among the positive items of the specific query, of each item of the general
-    one.
-    """
+    """Two queries, and an embedding: the specific one's positive item of each item of the general one."""
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
@@ -125,13 +121,12 @@ def down(
 ) -> KeptMatches:
     """The specific query's matches from those of the general one, as far as they are sought.
 
-    The missing items are joined in an order, by default those of fewest events first; ``limit`` is
-    the most partial matches.
+    ``limit`` is the most partial matches, and ``order`` that of joins, see :meth:`Growth.grow`.
     """
     names = edge.specific.names
     growth = _tested(edge, source, events, limit, sought)
     growth.grow(edge.missing, order)
-    if sought.restricts:
+    if sought != ALL:
         growth.keep(sought.mask(growth.table(names)))
     rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
     return ExtendedMatches(names, growth.own, source, rows, edge.name_of)
@@ -159,9 +154,7 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
 
 
 def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatches:
-    """The distinct projections of matches of more specific queries, one for each edge to the same
-    general query.
-    """
+    """The distinct projections of matches of more specific queries, each by its edge, to one query."""
     names = edges[0].general.names
     if len(edges) == 1 and not edges[0].missing:
         return ProjectedMatches(names, sources[0], edges[0].images)
@@ -182,11 +175,10 @@ def delta(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
-    """The general query's matches that no match of a specific one contains, as far as they are
-    sought.
+    """The general query's matches that no match of a specific one contains, as far as they are sought.
 
-    All edges are to the same general query, whose items are joined in an order, by default those
-    first that decide whether a source contains a match; ``limit`` is the most partial matches.
+    All edges are to the same general query. Its items are joined in ``order``, by default those first
+    that decide whether a source contains a match; ``limit`` is the most partial matches.
     """
     return sought.among(_Delta(edges, events, limit, sought, order).matches())
 
@@ -358,4 +350,4 @@ def warm_up() -> None:
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None
-    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()
+    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).copied(np.int64)

@@ -50,14 +50,13 @@ from cepbench.planning.plans.reuse import Reuse
 #: The number of events of each Kleene variable of a query.
 Sizes = tuple[int, ...]
 
-#: The matches of a query by these numbers; without Kleene variables all are of the numbers ().
+#: The matches of a query by these numbers, where there are any; without Kleene variables all are of
+#: the numbers ().
 Sized = Mapping[Sizes, KeptMatches]
 
 
 class Sets(NamedTuple):
-    """A query without Kleene variables, for sets of given sizes, with its variables for each
-    positive variable of the query with sets.
-    """
+    """A query for sets of given sizes, and its variables for each positive one of the query with sets."""
 
     query: Query
     elements: dict[str, tuple[str, ...]]
@@ -186,7 +185,7 @@ def listed(
         assert its is not None
         moved = table - first if first else table
         found[sizes] = ListedMatches(its.query.names, moved.astype(np.int32, copy=False))
-    return found or nothing(query)
+    return found
 
 
 def as_columns(query: Query, tables: Mapping[Sizes, np.ndarray]) -> BranchMatches:
@@ -200,16 +199,16 @@ def as_columns(query: Query, tables: Mapping[Sizes, np.ndarray]) -> BranchMatche
         for variable in query.pattern.positive:
             own = np.stack([next(rows) for _ in its.elements[variable.name]])
             offsets = np.arange(table.shape[1] + 1) * len(own)
-            columns.append(SetColumn(offsets, own.T.ravel()) if variable.is_set else own[0])
+            columns.append(SetColumn.of(offsets, own.T.ravel()) if variable.is_set else own[0])
         chunks.append(columns)
     return BranchMatches(query.names, chunks) if chunks else no_matches(query.pattern.positive)
 
 
 def as_matches(query: Query, found: Sized) -> BranchMatches:
     """Matches with their sets as columns; without sets they are copied when asked for."""
-    if not query.has_sets:
+    if found and not query.has_sets:
         return CopiedWhenAsked(found[()])
-    return as_columns(query, {sizes: np.stack(its.columns()) for sizes, its in found.items()})
+    return as_columns(query, {sizes: its.copied(np.int64) for sizes, its in found.items()})
 
 
 class SetEdge:
@@ -264,9 +263,7 @@ set_edge_of = lru_cache(maxsize=4096)(SetEdge)
 
 
 class Way(NamedTuple):
-    """The edges along which a query is computed from one or several others; for the order see
-    :class:`cepbench.planning.plans.reuse.Reuse`.
-    """
+    """The edges of a :class:`cepbench.planning.plans.reuse.Reuse`, and the order of its joins."""
 
     query: Query
     edges: tuple[SetEdge, ...]
@@ -292,7 +289,7 @@ class Way(NamedTuple):
     ) -> dict[Sizes, KeptMatches]:
         """See :func:`cepbench.engines.reuse.reuse.down`."""
         (edge,) = self.edges
-        parts: dict[Sizes, list[KeptMatches]] = {}
+        parts: list[Sized] = []
 
         def extends(sizes: Sizes, matches: KeptMatches, missing: Sizes) -> bool:
             specific = edge.specific_sizes(sizes, missing)
@@ -300,14 +297,14 @@ class Way(NamedTuple):
                 return False
             found = down(its, matches, events, limit, sought, self._order(specific))
             if len(found):
-                parts.setdefault(specific, []).append(found)
+                parts.append({specific: found})
             return len(found) > 0
 
         bounds = [_most(edge.specific, name, events) for name in edge.missing]
         closed = _is_closed(edge.specific, edge.missing, sought)
         for sizes, matches in source.items():
             _each(bounds, partial(extends, sizes, matches), closed=closed)
-        return {sizes: _together(its) for sizes, its in parts.items()} | self._nothing(parts)
+        return united(parts)
 
     def number_down(self, source: Sized, events: Events, limit: int) -> int:
         """How many :meth:`down` finds."""
@@ -316,7 +313,7 @@ class Way(NamedTuple):
             return number_of(self.down(source, events, limit))
         its = edge.of((), ())
         assert its is not None
-        return number_down(its, source[()], events, limit, order=self.order)
+        return sum(number_down(its, known, events, limit, self.order) for known in source.values())
 
     def projected(self, sources: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
         """See :func:`cepbench.engines.reuse.reuse.projected`."""
@@ -329,10 +326,7 @@ class Way(NamedTuple):
                 assert own is not None
                 edges.setdefault(general, []).append(own)
                 matches.setdefault(general, []).append(its)
-        found: dict[Sizes, KeptMatches] = {
-            sizes: projected(its, matches[sizes]) for sizes, its in edges.items()
-        }
-        return found | self._nothing(found)
+        return {sizes: projected(its, matches[sizes]) for sizes, its in edges.items()}
 
     def delta(
         self, known: Sized, events: Events, limit: int, sought: Sought = ALL
@@ -357,14 +351,12 @@ class Way(NamedTuple):
         names = [v.name for v in self.query.pattern.positive if v.is_set]
         bounds = [_most(self.query, name, events) for name in names]
         _each(bounds, has_matches, closed=_is_closed(self.query, names, sought))
-        return found | self._nothing(found)
+        return found
 
     def up(
         self, sources: Sequence[Sized], events: Events, limit: int, sought: Sought = ALL
     ) -> tuple[dict[Sizes, KeptMatches], int]:
-        """The projections of the sources' matches and the matches that none of them contains; and
-        the number of projections.
-        """
+        """Projections of the sources' matches, and those that none contains; the number of projections."""
         events.work.source_matches += sum(
             number_of(its)
             for edge, its in zip(self.edges, sources, strict=True)
@@ -373,16 +365,6 @@ class Way(NamedTuple):
         reused = self.projected(sources)
         found = united([reused, self.delta(reused, events, limit, sought)])
         return found, number_of(reused)
-
-    def _nothing(self, found: Mapping[Sizes, object]) -> dict[Sizes, KeptMatches]:
-        """No matches of a query without sets, if none were found."""
-        return {} if found else nothing(self.query)
-
-
-def nothing(query: Query) -> dict[Sizes, KeptMatches]:
-    """No matches of a query."""
-    empty = np.empty((len(query.names), 0), np.int32)
-    return {} if query.has_sets else {(): ListedMatches(query.names, empty)}
 
 
 def number_of(matches: Sized) -> int:
@@ -473,7 +455,7 @@ def _is_closed(query: Query, names: Collection[str], sought: Sought) -> bool:
             term for term in clause.terms() if {a.variable for a in attributes_of(term)} & mine
         ]
         begins = all(isinstance(term, Attribute) and term.element != "last" for term in terms)
-        if sought.restricts or not begins:
+        if sought != ALL or not begins:
             return False
     return True
 

@@ -18,14 +18,8 @@ from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.graph_drawing import graph_diagram
 from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels import graph as graphs
-from cepbench.engines.runs.matches import (
-    BranchMatches,
-    branches_frame,
-    joined,
-    matches_of_rows,
-    no_matches,
-)
-from cepbench.engines.runs.returned import returned_table, returned_values, values_suffice
+from cepbench.engines.runs.matches import BranchMatches, joined, matches_of_rows, no_matches
+from cepbench.engines.runs.returned import frame_of, returned_table, returned_values, values_suffice
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.errors import EvaluationError
 from cepbench.kernels.batches import FIRST_CHUNK
@@ -172,7 +166,7 @@ class CompressedMatches:
             matches_of_rows(branch.positive, its).moved(self._shown)
             for branch, its in zip(self._branches, rows, strict=True)
         ]
-        return branches_frame(self.pattern.positive_names, shown)
+        return frame_of(arrow_table(self.pattern, shown))
 
     def expand(self) -> pa.Table:
         """All matches, as ``output="arrow"`` gives them."""

@@ -68,7 +68,7 @@ def written_chunks(
     for chunk, written in _filled(search, first_chunk, empty, partial(write, sets)):
         columns: list[Column] = []
         for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
-            its = ends[1:] if place < 0 else SetColumn(ends, chunk.members[place, : ends[-1]])
+            its = ends[1:] if place < 0 else SetColumn.of(ends, chunk.members[place, : ends[-1]])
             columns.append(its)
         if written:
             yield columns
@@ -137,14 +137,11 @@ def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
     levels: list[np.ndarray] = []
     number = 0
     for item, column in enumerate(matches.columns):
-        its = (
-            column
-            if isinstance(column, SetColumn)
-            else SetColumn(np.arange(len(column) + 1), column)
-        )
-        for place in range(int(its.sizes.max(initial=0))):
-            rows = np.flatnonzero(its.sizes > place)
-            position = its.positions[its.offsets[rows] + place]
+        if not isinstance(column, SetColumn):
+            column = SetColumn.of(np.arange(len(column) + 1), column)
+        for place in range(int(column.sizes.max(initial=0))):
+            rows = np.flatnonzero(column.sizes > place)
+            position = column.pool[column.begin[rows] + place]
             keys, index, node = np.unique(
                 np.stack((prefix[rows], position)), axis=1, return_index=True, return_inverse=True
             )

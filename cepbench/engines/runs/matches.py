@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.rooted_graph import RootedGraph
@@ -22,41 +22,55 @@ def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
-@dataclass(frozen=True)
 class SetColumn:
-    """One set of positions per match."""
+    """One set of positions per match: set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
 
-    #: int64 (matches + 1,); set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
-    offsets: np.ndarray
-    positions: np.ndarray  #: int64; ascending within a set
+    Sets that are not one after the other in their pool are copied only when they are shown.
+    """
 
-    @classmethod
-    def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
-        """Sets of ``size`` positions from ``begin`` on in ``pool``."""
-        return cls(np.concatenate(([0], np.cumsum(size))), pool[ranges_of(begin, size)])
+    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
+        self.begin, self.sizes, self.pool = begin, sizes, pool
 
     @classmethod
-    def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:
+    def of(cls, offsets: np.ndarray, positions: np.ndarray) -> Self:
+        """Sets one after the other, see :attr:`offsets` and :attr:`positions`."""
+        column = cls.__new__(cls)
+        column.offsets, column.positions = offsets, positions
+        column.begin, column.pool = offsets[:-1], positions
+        return column
+
+    @classmethod
+    def of_sets(cls, sets: Sequence[Sequence[int]]) -> Self:
         """Sets given one by one, their positions ascending."""
         offsets = np.cumsum([0, *map(len, sets)])
-        return cls(offsets, np.array([position for one in sets for position in one], np.int64))
+        return cls.of(offsets, np.array([position for one in sets for position in one], np.int64))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.begin)
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """The number of positions of each set, shape (matches,)."""
         return np.diff(self.offsets)
 
-    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions, and where in them each set begins; it has ``sizes`` of them."""
-        return self.positions, self.offsets[:-1]
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Int64 (matches + 1,): set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``."""
+        return np.concatenate(([0], np.cumsum(self.sizes)))
 
-    def taken(self, kept: np.ndarray) -> SetColumn:
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """The positions of all sets, one set after the other."""
+        found: np.ndarray = self.pool[ranges_of(self.begin, self.sizes)]
+        return found
+
+    def copied(self) -> Self:
+        """The same sets in a pool of their own."""
+        return self.of(self.offsets, self.positions)
+
+    def taken(self, kept: np.ndarray) -> Self:
         """The sets of these matches, in their order."""
-        pool, begin = self.ranges()
-        return SetColumn.of(begin[kept], self.sizes[kept], pool)
+        return type(self)(self.begin[kept], self.sizes[kept], self.pool)
 
     def last(self) -> np.ndarray:
         """The largest position of each set, shape (matches,); -1 of an empty one."""
@@ -69,75 +83,26 @@ class SetColumn:
     def _ends(self, place: np.ndarray, missing: int) -> np.ndarray:
         found = np.full(len(self), missing)
         some = self.sizes > 0
-        pool, begin = self.ranges()
-        found[some] = pool[(begin + place)[some]]
+        found[some] = self.pool[(self.begin + place)[some]]
         return found
 
     def ranks(self) -> np.ndarray:
         """The dense ranks of the sets from 1, compared as tuples: (0) before (0, 1) before (1)."""
-        sizes = np.diff(self.offsets)
+        sizes = self.sizes
         ranks = np.zeros(len(sizes), np.int64)
         # From the last members to the first, each time for the sets with that many members.
         for place in range(int(sizes.max(initial=0)) - 1, -1, -1):
             longer = np.flatnonzero(sizes > place)
-            member, rest = self.positions[self.offsets[longer] + place], ranks[longer]
+            member, rest = self.pool[self.begin[longer] + place], ranks[longer]
             order = np.lexsort((rest, member))
             new = (np.diff(member[order]) != 0) | (np.diff(rest[order]) != 0)
             ranks[longer[order]] = np.concatenate(([1], 1 + np.cumsum(new)))
         return ranks
 
-    def tuples(self) -> np.ndarray:
-        """The sets as tuples, an array of objects."""
+    def tuples(self) -> list[tuple[int, ...]]:
+        """The sets as tuples."""
         listed = self.positions.tolist()
-        ends = self.offsets.tolist()
-        found = np.empty(len(self), dtype=object)
-        for number in range(len(self)):
-            found[number] = tuple(listed[ends[number] : ends[number + 1]])
-        return found
-
-
-class RangeColumn(SetColumn):
-    """Sets that are successive positions of one array, copied only when they are shown.
-
-    Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``, ascending.
-    """
-
-    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
-        # Past the frozen dataclass, whose fields are properties here.
-        self.__dict__.update(_begin=begin, _sizes=sizes, _pool=pool)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of positions of each set, shape (matches,)."""
-        found: np.ndarray = self.__dict__["_sizes"]
-        return found
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """See :class:`SetColumn`."""
-        return self._copied.offsets
-
-    @cached_property
-    def positions(self) -> np.ndarray:
-        """See :class:`SetColumn`."""
-        return self._copied.positions
-
-    @cached_property
-    def _copied(self) -> SetColumn:
-        pool, begin = self.ranges()
-        return SetColumn.of(begin, self.sizes, pool)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`SetColumn.ranges`."""
-        return self.__dict__["_pool"], self.__dict__["_begin"]
-
-    def taken(self, kept: np.ndarray) -> RangeColumn:
-        """The sets of these matches, in their order."""
-        pool, begin = self.ranges()
-        return RangeColumn(begin[kept], self.sizes[kept], pool)
+        return [tuple(listed[begin:end]) for begin, end in pairwise(self.offsets.tolist())]
 
 
 Column = np.ndarray | SetColumn
@@ -170,11 +135,7 @@ class BranchMatches(Stateful):
 
     @_held.setter
     def _held(self, columns: list[np.ndarray | tuple[np.ndarray, np.ndarray]]) -> None:
-        self.chunks = [tuple(SetColumn(*c) if isinstance(c, tuple) else c for c in columns)]
-
-    def arrays(self) -> list[np.ndarray]:
-        """The columns, sets as tuples."""
-        return [c.tuples() if isinstance(c, SetColumn) else c for c in self.columns]
+        self.chunks = [tuple(SetColumn.of(*c) if isinstance(c, tuple) else c for c in columns)]
 
     def last_positions(self) -> np.ndarray:
         """The position of each match's last event."""
@@ -185,7 +146,7 @@ class BranchMatches(Stateful):
         """The matches with other positions of the same events; sets keep the order of events."""
         chunks = [
             [
-                SetColumn(c.offsets, to(c.positions)) if isinstance(c, SetColumn) else to(c)
+                SetColumn.of(c.offsets, to(c.positions)) if isinstance(c, SetColumn) else to(c)
                 for c in chunk
             ]
             for chunk in self.chunks
@@ -199,7 +160,8 @@ class BranchMatches(Stateful):
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Each match as a tuple of positions and tuples of positions."""
-        return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
+        listed = (c.tuples() if isinstance(c, SetColumn) else c.tolist() for c in self.columns)
+        return list(zip(*listed, strict=True))
 
     def codes(self) -> list[np.ndarray]:
         """The columns as integers in the same order: ranks of sets, and positions."""
@@ -213,11 +175,6 @@ class BranchMatches(Stateful):
         """The matches with their variables in another order."""
         places = [self.names.index(name) for name in names]
         return BranchMatches(names, [[chunk[place] for place in places] for chunk in self.chunks])
-
-    def frame(self) -> pd.DataFrame:
-        """One row per match, one column per variable."""
-        columns = dict(zip(self.names, self.arrays(), strict=True))
-        return pd.DataFrame(columns, columns=list(self.names))
 
     def taken(self, kept: np.ndarray) -> BranchMatches:
         """The matches of these numbers, in their order."""
@@ -280,38 +237,5 @@ def _joined(pieces: Sequence[Column]) -> Column:
     if plain:
         return np.concatenate(plain)
     sets = [piece for piece in pieces if isinstance(piece, SetColumn)]
-    sizes = np.concatenate([np.diff(piece.offsets) for piece in sets])
-    positions = np.concatenate([piece.positions for piece in sets])
-    return SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions)
-
-
-def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
-    """Matches by branch as one table. Of several branches it has these columns, with missing values for
-    variables that a match's branch lacks, and ``branch``, its number.
-    """
-    if len(parts) == 1:
-        return parts[0].frame()
-    columns = {name: _with_missing(name, parts) for name in names}
-    branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    return pd.DataFrame({**columns, "branch": branches}, columns=[*names, "branch"])
-
-
-def _with_missing(name: str, parts: Sequence[BranchMatches]) -> Any:
-    """The column of a variable over all branches, missing in those that lack it."""
-    pieces = [
-        (len(part), dict(zip(part.names, part.columns, strict=True)).get(name)) for part in parts
-    ]
-    if any(isinstance(piece, SetColumn) for _, piece in pieces):
-        found = [
-            np.full(count, np.nan, object) if piece is None
-            else piece.tuples() if isinstance(piece, SetColumn)
-            else piece.astype(object)
-            for count, piece in pieces
-        ]  # fmt: skip
-        return np.concatenate(found)
-    positions = [
-        piece if isinstance(piece, np.ndarray) else np.zeros(count, np.int64)
-        for count, piece in pieces
-    ]
-    missing = np.repeat([piece is None for _, piece in pieces], [count for count, _ in pieces])
-    return pd.arrays.IntegerArray(np.concatenate(positions), missing)
+    offsets = np.cumsum(np.concatenate([[0], *(piece.sizes for piece in sets)]))
+    return SetColumn.of(offsets, np.concatenate([piece.positions for piece in sets]))

@@ -18,7 +18,7 @@ from cepbench.engines.runs.arrow_matches import arrow_table, event_time, with_ev
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.matches import BranchMatches, branches_frame
+from cepbench.engines.runs.matches import BranchMatches
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.work import WORDS, Work
 from cepbench.errors import EvaluationError
@@ -301,21 +301,25 @@ class Result:
         """The columns of RETURN in the order of matches, and the positions of their last events."""
         if self.values is not None:
             return self.arrow, self.values.lasts[-1]
-        positions, last = self._positions_in_order()
-        return self._returned(positions), last
+        table, last = self._sorted(shown=False)
+        return self._returned(table), last
 
-    def _positions_in_order(self) -> tuple[pa.Table, np.ndarray]:
-        """Positions in :attr:`events` in the order of matches, and those of their last events."""
+    def _sorted(self, *, shown: bool) -> tuple[pa.Table, np.ndarray]:
+        """Positions, in the stream or those to show, in the order of matches, and the last ones."""
+        # In the order of the stream, which is not that of a file that had to be sorted.
         parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in parts])
+        table = arrow_table(self.pattern, self._shown(parts) if shown else parts)
+        if len(parts) == 1:
+            return table, last
         order = np.argsort(last, kind="stable")
-        return arrow_table(self.pattern, parts).take(pa.array(order)), last[order]
+        return table.take(pa.array(order)), last[order]
 
     def _first(self, most: int) -> pd.DataFrame:
         """The first of :attr:`matches` with the times of their events, and what conditions read of them."""
         if self.pattern.returns or self.events is None:
             return self.matches.head(most)
-        positions = self._positions_in_order()[0].slice(0, most)
+        positions = self._sorted(shown=False)[0].slice(0, most)
         read = [event_time(self.events), *self.pattern.attributes]
         whole = self.places is not None
         return frame_of(with_events(positions, self.events, attributes=read, whole=whole))
@@ -335,14 +339,7 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        # In the order of the stream, which is not that of a file that had to be sorted.
-        sorted_parts = [part.taken(part.in_order()) for part in self._listed]
-        last = np.concatenate([part.last_positions() for part in sorted_parts])
-        table = branches_frame(self.pattern.positive_names, self._shown(sorted_parts))
-        if len(sorted_parts) == 1:
-            return table
-        order = np.argsort(last, kind="stable")
-        return table.iloc[order].reset_index(drop=True)
+        return frame_of(self._sorted(shown=True)[0])
 
     @cached_property
     def arrow(self) -> pa.Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -106,15 +108,12 @@ def aggregates_of(returns: Sequence[Returned]) -> list[tuple[int, Attribute]]:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """A table of matches as a DataFrame: lists as tuples, integers with nulls as ``Int64``,
-    booleans with nulls as ``boolean``.
-    """
-    columns = {}
+    """A table of matches as a DataFrame: lists as tuples, integers and booleans with nulls as pandas' own."""
+    columns: dict[str, Any] = {}
     for field in table.schema:
         column = table.column(field.name)
         if pa.types.is_large_list(field.type):
-            listed = [None if one is None else tuple(one) for one in column.to_pylist()]
-            columns[field.name] = pd.Series(listed, dtype=object)
+            columns[field.name] = pd.Series(_tuples(column.combine_chunks()), dtype=object)
         elif pa.types.is_integer(field.type) and column.null_count:
             columns[field.name] = pd.Series(column.to_pylist(), dtype="Int64")
         elif pa.types.is_boolean(field.type) and column.null_count:
@@ -122,6 +121,17 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
         else:
             columns[field.name] = column.to_pandas()
     return pd.DataFrame(columns)
+
+
+def _tuples(lists: pa.LargeListArray) -> list[tuple[Any, ...] | None]:
+    values, ends = lists.values, lists.offsets.to_numpy().tolist()
+    is_plain = pa.types.is_integer(values.type) and not values.null_count
+    # NumPy lists integers in a tenth of the time.
+    listed = values.to_numpy().tolist() if is_plain else values.to_pylist()
+    return [
+        tuple(listed[begin:end]) if known else None
+        for (begin, end), known in zip(pairwise(ends), lists.is_valid().to_pylist(), strict=True)
+    ]
 
 
 #: Aggregates as a graph carries them; an average is a sum and a size.

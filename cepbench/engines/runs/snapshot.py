@@ -51,7 +51,19 @@ def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarr
     arrays = _read(snapshot)
     if "header" not in arrays:
         raise SnapshotError(f"this is no snapshot of a {of}, for it has no header; give {taken}")
-    arrays = _verified(arrays)
+    digest = arrays.pop("digest", None)
+    if digest is None:
+        raise SnapshotError(
+            "the snapshot has no digest: snapshot() did not return it, it lacks a part, or was "
+            f"taken by a cepbench before version {_VERSION} of the format; restore it with the "
+            "version that took it, or push the stream again from its beginning"
+        )
+    due = digest_of(arrays)
+    if (digest.dtype.str, digest.shape) != (due.dtype.str, due.shape) or (digest != due).any():
+        raise SnapshotError(
+            "the snapshot is damaged: it is not what its digest was taken of (a bit or array "
+            f"changed, is missing or was added); {_TAKE_ANOTHER}"
+        )
     return _header(arrays.pop("header")), arrays
 
 
@@ -68,25 +80,6 @@ def restoring(failing: str = "the snapshot is damaged") -> Iterator[None]:
     except Exception as error:
         what = error if isinstance(error, CepbenchError) else _shown(error)
         raise SnapshotError(f"{failing}: {what}") from error
-
-
-def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a snapshot without the digest, which must be theirs."""
-    arrays = dict(arrays)
-    digest = arrays.pop("digest", None)
-    if digest is None:
-        raise SnapshotError(
-            "the snapshot has no digest: snapshot() did not return it, it lacks a part, or was "
-            f"taken by a cepbench before version {_VERSION} of the format; restore it with the "
-            "version that took it, or push the stream again from its beginning"
-        )
-    due = digest_of(arrays)
-    if (digest.dtype.str, digest.shape) != (due.dtype.str, due.shape) or (digest != due).any():
-        raise SnapshotError(
-            "the snapshot is damaged: it is not what its digest was taken of (a bit or array "
-            f"changed, is missing or was added); {_TAKE_ANOTHER}"
-        )
-    return arrays
 
 
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:

@@ -181,10 +181,10 @@ sets = st.lists(
 @given(drawn=sets)
 def test_ranks_of_sets_compare_as_their_tuples(drawn: list[tuple[int, ...]]) -> None:
     sizes = [len(positions) for positions in drawn]
-    column = SetColumn(
+    column = SetColumn.of(
         np.cumsum([0, *sizes]), np.array([p for positions in drawn for p in positions], np.int64)
     )
-    assert column.tuples().tolist() == drawn
+    assert column.tuples() == drawn
     known = sorted(set(drawn))
     assert column.ranks().tolist() == [known.index(positions) + 1 for positions in drawn]
 

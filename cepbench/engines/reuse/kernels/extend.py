@@ -13,13 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import (
-    KEEP_IF_TRUE,
-    LOAD_LEFT,
-    LOAD_RIGHT,
-    STACK,
-    compares,
-)
+from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, LOAD_RIGHT, STACK, compares
 from cepbench.kernels.jit import njit, njit_in_place
 
 #: Positions in a block of an index, as a power of 2.
@@ -139,11 +133,8 @@ def _tested(matches, match, found, begins, ends, probe, stack, parents, events):
 @njit
 def in_range(matches, probe):
     """The number of pairs of a match and a candidate in order and within the window."""
-    begin = end = total = 0
-    for match in range(matches.shape[1]):
-        begin, end = _range(matches, match, probe, begin, end)
-        total += end - begin
-    return total
+    size = matches.shape[1]
+    return _ranges(matches, probe, np.empty(size, np.int32), np.empty(size, np.int32))
 
 
 @njit
