@@ -16,17 +16,17 @@ from tqdm import tqdm
 
 from cepbench.engines.aggregation import counting, greta, shared, two_step
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.hierarchical_stacks import hierarchical_stacks
+from cepbench.engines.hierarchical_stacks import engine as hierarchical_stacks
 from cepbench.engines.instances import engine as instances
 from cepbench.engines.joins import engine as joins
-from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.plan_runs.engine import BranchTask, warm_up_sequence
 from cepbench.engines.reuse import reuse
 from cepbench.engines.sase import run as automata
 from cepbench.engines.sase.counting import CountingEngine
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.sase_backtrack import BacktrackEngine
 from cepbench.engines.sase.sase_basic import BasicEngine
-from cepbench.engines.stack_nfa import stack_nfa
+from cepbench.engines.stack_nfa import engine as stack_nfa
 from cepbench.engines.zstream import zstream
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.experiments.sweeps.measure import load_kernels
@@ -116,10 +116,10 @@ _PARTS: dict[str, Callable[[], None]] = {
     "sase-backtrack": partial(automata.warm_up, BacktrackEngine),
     "counting": partial(automata.warm_up, CountingEngine),
     "counting of large numbers": partial(automata.warm_up, _with_digits),
-    "hierarchical-stacks": hierarchical_stacks.warm_up,
+    "hierarchical-stacks": partial(warm_up_sequence, hierarchical_stacks.StackEngine),
     "instances": instances.warm_up,
     "greta": greta.warm_up,
-    "stack-nfa": stack_nfa.warm_up,
+    "stack-nfa": partial(warm_up_sequence, stack_nfa.StackEngine),
     "reuse": reuse.warm_up,
     "sequence counts": counting.warm_up,
     "two-step": two_step.warm_up,
