@@ -270,7 +270,8 @@ def test_everything_shows_itself_in_a_notebook_cell(stream, pattern) -> None:
         result = cep.evaluate(pattern, stream, plan)
         cell = ET.fromstring(f"<div>{result._repr_html_()}</div>")
         assert f"{result.metrics.matches:,} matches" in cell[0].text
-        assert [head.text for head in cell.iter("th")] == ["a", "b", "c"]
+        heads = [f"{name}{of}" for name in "abc" for of in ("", ".time", ".difference")]
+        assert [head.text for head in cell.iter("th")] == heads
         assert "events per second" in "".join(cell[-1].itertext())
     for shown in (stream, stats, pattern, plan, result):
         assert repr(shown) and len(str(shown)) < 5_000

@@ -47,7 +47,8 @@ from cepbench.planning.planners.registry import default_generators, plan_generat
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
-from cepbench.presentation.comparison.compare import COLUMNS, compare
+from cepbench.presentation.comparison.compare import compare
+from cepbench.presentation.comparison.table import COLUMNS
 from cepbench.streams.event_stream import EventStream
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
 
