@@ -13,7 +13,7 @@ from typing import Any
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import CepbenchError
 from cepbench.papers import ALGORITHMS, REFERENCES
 from cepbench.planning.costs.models import COST_MODELS
 from cepbench.planning.planners.generate import plan
@@ -96,7 +96,7 @@ def example_plans() -> dict[str, tuple[str, float]]:
     for name, entry in PLAN_GENERATORS.items():
         try:
             its = plan(pattern, statistics, name)
-        except PlanGeneratorError:  # it refuses the pattern
+        except CepbenchError:  # it refuses the pattern, or fails
             continue
         assert its.cost is not None
         made[name] = (
@@ -117,7 +117,8 @@ def _source(name: str, entry: Any, place: str) -> tuple[str, str, str]:
             module = f"cepbench.{its.files[0].removesuffix('.py').replace('/', '.')}"
             return REFERENCES[its.paper].label, its.place, module
     source, within = getattr(entry, "source", ""), ""
-    if cited := _CITATION.match(source):
+    cited = _CITATION.match(source)
+    if cited and cited[1] in REFERENCES:
         source, within = REFERENCES[cited[1]].label, (cited[2] or "").removeprefix(", ")
     return source, within, _function(entry).__module__
 
@@ -135,7 +136,8 @@ def _sentence(kind: str, entry: Any, module: str) -> str:
         is_ours = kind in ("evaluator", "aggregation method") and module.startswith("cepbench.")
         own = inspect.getdoc(importlib.import_module(module) if is_ours else _function(entry))
     line = " ".join((own or "").partition("\n\n")[0].split())
-    return _CITATION.sub("", line).replace(":data:", "").replace("`", "").rstrip(".") + "."
+    text = _CITATION.sub("", line).replace(":data:", "").replace("`", "").rstrip(".")
+    return f"{text}." if text else ""
 
 
 def _link(module: str, documentation: Path) -> str:

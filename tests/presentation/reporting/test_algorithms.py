@@ -76,14 +76,24 @@ def test_links_lead_into_the_reference_where_it_is_there(tmp_path: Path) -> None
 
 def test_a_generator_of_ones_own_is_among_them(own_generator: str) -> None:
     (its,) = [each for each in described([], Path("nowhere")) if each.name == own_generator]
-    assert its.sentence == "The written order, backwards." and its.paper == its.link == ""
+    assert its.sentence == "The written order, backwards." and its.link == ""
+    assert its.plan == "INTC, QCOM, MSFT, CSCO" and its.paper == "[mine2026]_"
+
+
+def test_one_that_fails_has_no_plan_and_spoils_no_page() -> None:
+    @cep.plan_generator("FAILING-HERE", kind="order", default=False)
+    def failing(problem: object, rng: object) -> list[int]:
+        raise ValueError("not today")
+
+    (its,) = [each for each in described([], Path("nowhere")) if each.name == "FAILING-HERE"]
+    assert its.plan == "" and its.times_least is None and its.sentence == ""
 
 
 @pytest.fixture
 def own_generator() -> str:
     name = "BACKWARDS-HERE"
 
-    @cep.plan_generator(name, kind="order", default=False)
+    @cep.plan_generator(name, kind="order", default=False, source="[mine2026]_")
     def backwards(problem: object, rng: object) -> list[int]:
         """The written order, backwards.
 
