@@ -59,9 +59,11 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
         ))
     ]  # fmt: skip
     failed = [f"{row.generator}: {row.status}" for row in plain.itertuples() if row.status != OK]
+    lines = ["lines: the middle half of the runs"] if quartiles else []
     chart = Chart(
-        f"Every {'method' if kind == 'method' else 'plan'} on the stream", Axis(), Axis(names=tuple(looks)), panels, legend="",
-        explained="; ".join([*(["lines: the middle half of the runs"] if quartiles else []), *failed]),
+        f"Every {'method' if kind == 'method' else 'plan'} on the stream",
+        Axis(), Axis(names=tuple(looks)), panels, legend="",
+        explained="; ".join([*lines, *failed]),
         size=(300, 20 * max(len(looks), 1)),
     )  # fmt: skip
     return interactive_chart(chart)

@@ -12,10 +12,11 @@ from cepbench.arguments import MOST, callback, number, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.summary import summarize
-from cepbench.experiments.sweeps.cells import check_agreement, results_frame
+from cepbench.experiments.sweeps.cells import OK, check_agreement, results_frame
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
 from cepbench.experiments.sweeps.workload import PatternSpec, draw_workload, user_specs
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.registry import PlanGenerator, generators_from
@@ -36,6 +37,9 @@ _SHOWN = {
 }  # fmt: skip
 
 
+_LINES = Html("{% for line in lines %}<p>{{ line }}</p>{% endfor %}")
+
+
 class Sweep(pd.DataFrame):
     """The result of :func:`sweep`: a DataFrame with a row a run, that prints as averages and plots."""
 
@@ -54,25 +58,38 @@ class Sweep(pd.DataFrame):
         return interactive.bars_by_group(self.averages(metric), metric)
 
     def _means(self) -> pd.DataFrame:
-        """The means over all sizes, one row a set, generator and evaluator."""
+        """The means over all sizes as texts, one row a set, generator and evaluator; empty without one."""
         found = self.averages()
         found = found[found["size"].isna() & (found["statistic"] == "mean")]
-        whole = {name: found[name].astype(int) for name in ("value", "low", "high", "patterns")}
-        return found.assign(**whole)[[*_SHOWN.values()]]
+        texts = {
+            name: ["" if pd.isna(its) else f"{its:,.0f}" for its in found[name]]
+            for name in ("value", "low", "high", "patterns")
+        }
+        return found.assign(**texts)[[*_SHOWN.values()]]
 
-    def _about(self) -> str:
-        return (
+    def _about(self) -> list[str]:
+        """What was run, and what did not end well."""
+        failed = self[self["status"] != OK]
+        return [
             f"{len(self):,} runs of {self['pattern_id'].nunique():,} patterns, "
-            f"{self['generator'].nunique()} plan generators; means over patterns with 95 % intervals:"
-        )
+            f"{self['generator'].nunique()} plan generators; means over patterns with 95 % intervals:",
+            *(
+                f"{generator}: {len(its):,} runs {status}, such as {its['reason'].iloc[0]}"
+                for (generator, status), its in failed.groupby(["generator", "status"], sort=False)
+            ),
+        ]
 
     def __repr__(self) -> str:
+        first, *failed = self._about()
         rows = self._means().to_dict("records")
-        return f"{self._about()}\n\n{table_text(rows, _SHOWN, width=terminal_width())}"
+        numbers = ("events/s", "from", "to", "number")
+        table = table_text(rows, _SHOWN, right=numbers, width=terminal_width())
+        return "\n".join([first, "", table, *failed])
 
     def _repr_html_(self) -> str:
-        shown = self._means().set_axis([*_SHOWN], axis="columns")
-        return f"<p>{self._about()}</p>{shown.to_html(index=False, formatters=dict.fromkeys(('events/s', 'from', 'to'), '{:,}'.format))}"
+        first, *failed = self._about()
+        table = self._means().set_axis([*_SHOWN], axis="columns").to_html(index=False)
+        return f"{_LINES(lines=[first])}{table}{_LINES(lines=failed)}"
 
 
 def sweep(

@@ -66,9 +66,8 @@ def _panel(chart: Chart, panel: Panel) -> Any:
     title = alt.TitleParams(heading[0], subtitle=heading[1:]) if heading[1:] else "".join(heading)
     width, height = chart.size
     layered = alt.layer(*layers, data=first_data, title=title, width=width, height=height)
-    for (
-        layer
-    ) in layered.layer:  # joined charts are copied, with all fields that an encoding could have
+    # Joining charts copies them, with all fields that an encoding could have: those that it has remain.
+    for layer in layered.layer:
         data = first_data if layer.data is alt.Undefined else layer.data
         own = layer.encoding.to_dict(validate=False, context={"data": data})
         layer.encoding = alt.FacetedEncoding(**own)

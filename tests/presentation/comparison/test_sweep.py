@@ -58,11 +58,30 @@ def test_it_prints_its_averages_and_draws_them(stream: cep.EventStream) -> None:
     assert title.startswith(f"{len(found):,} runs of 2 patterns, 9 plan generators")
     assert heads.split()[:3] == ["patterns", "plan", "generator"] and len(lines) == 9
     assert [line.split()[1] for line in lines] == means["generator"].tolist()
-    assert [line.split()[3] for line in lines] == [f"{int(its):,}" for its in means["value"]]
+    assert [line.split()[3] for line in lines] == [f"{its:,.0f}" for its in means["value"]]
     drawn = found.plot("peak_bytes").to_dict()["datasets"].values()
     assert {row["generator"] for rows in drawn for row in rows if "generator" in row} == set(
         found["generator"]
     )
+
+
+def test_a_generator_that_fails_has_no_mean_and_says_why(stream: cep.EventStream) -> None:
+    @cep.plan_generator("FAILS-ALWAYS", kind="order", default=False)
+    def failing(problem: object, rng: object) -> list[int]:
+        raise ValueError("<b>not</b> today")
+
+    for others in ([], ["GREEDY"]):
+        found = cep.sweep(
+            2, stream, sizes=(3,), generators=["FAILS-ALWAYS", *others], repetitions=1, seconds=0
+        )
+        first, *_, told = str(found).splitlines()
+        assert first.startswith(f"{len(found)} runs of 2 patterns")
+        assert told.startswith("FAILS-ALWAYS: 2 runs error, such as") and "not</b> today" in told
+        page = found._repr_html_()
+        assert "2 runs error" in page and "<b>" not in page
+        found.plot().to_dict()
+    line = next(line for line in str(found).splitlines() if "GREEDY" in line)
+    assert line.split()[-1] == "2"
 
 
 @pytest.mark.parametrize(
