@@ -21,7 +21,6 @@ from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.algorithms import described
-from cepbench.presentation.reporting.claims import Claim
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.front_picture import front_picture
 from cepbench.presentation.reporting.index import (
@@ -31,7 +30,7 @@ from cepbench.presentation.reporting.index import (
     StudyReport,
     index_html,
 )
-from cepbench.presentation.reporting.ledger import LOOKS, anchor_of
+from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
 from cepbench.presentation.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, code_of, page_of
@@ -49,7 +48,7 @@ from cepbench.presentation.reporting.verdicts import counts_of
 
 #: The lock of a report, and what its holder does.
 _WRITER = ("report", "writes a report", ReportError)
-_CLAIMS = Entry("Claims", "claims.html", START)
+_CLAIMS = Entry("Claims", story.CLAIMS_PAGE, START)
 _ALGORITHMS = Entry("Algorithms", "algorithms.html", START)
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
@@ -358,19 +357,13 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
     if not path.exists() or not beside.exists():
         return Judged()
     stem = f"{study.key}/{requests.LEDGER}"
-    page = f"{stem}.html" if stem in stems else ""
-
-    def link(claim: Claim) -> str:
-        """Where the claim is explained."""
-        return f"{page}#{anchor_of(claim.id)}" if page else ""
-
     ledger = pd.read_parquet(path)
     return Judged(
-        claims=story.judged_claims(ledger, link),
-        headlines=story.headlines(ledger, link),
+        claims=story.judged_claims(ledger, stems),
+        headlines=story.headlines(ledger),
         lines=story.regime_lines(study, ledger, pd.read_parquet(beside)),
         verdicts=counts_of(ledger),
-        link=page,
+        link=f"{stem}.html" if stem in stems else "",
     )
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
+from markupsafe import Markup
 
 from cepbench.experiments.studies.registry import find_study
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting import verdicts
+from cepbench.presentation.reporting.claim_scale import scale_of
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
 from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED
 from cepbench.presentation.reporting.verdicts import shown_percent, shown_value
+
+#: The page on which all claims stand.
+CLAIMS_PAGE = "claims.html"
 
 #: Columns of results that :func:`facts` reads.
 _COUNTED = ["pattern", "generator", "status", "seconds", "events"]
@@ -37,51 +43,131 @@ class Cell:
     measured: str
     interval: str
     verdict: str
+    #: Value and ends of the interval; the first is not a number if nothing was measured.
+    numbers: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    #: How many patterns it is of, and why nothing was measured.
+    counted: str = ""
+    #: The range that the claim expects.
+    expected: tuple[float, float] = (-math.inf, math.inf)
+    #: Whether it is of another engine than the paper's.
+    also: bool = False
+    #: Whether it is on what the claim is about, rather than on what it follows from.
+    is_main: bool = True
+
+    @property
+    def expected_text(self) -> str:
+        """The range in words."""
+        low, high = (f"{end:g}".replace("-", "−") for end in self.expected)
+        if math.isinf(self.expected[1]):
+            return f"{low} or more"
+        return f"{high} or less" if math.isinf(self.expected[0]) else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim of the ledger with its verdict as a whole, a cell a setting and test, and where it is explained, if at all."""
+    """A claim of the ledger with its verdict as a whole, and a cell a setting and test."""
 
     statement: str
     cells: tuple[Cell, ...]
     verdict: str
-    link: str
-    #: Label of the paper, and its figure.
+    #: On the page of claims.
+    anchor: str = ""
+    #: Label of the paper, its figure, and the page of its results.
     paper: str = ""
     figure: str = ""
+    page: str = ""
+    #: Why it does not hold everywhere, a few words on the reason, and the reason in full.
+    why: str = ""
+    title: str = ""
+    reason: str = ""
+    #: Its checks, in words.
+    checks: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+
+    @property
+    def link(self) -> str:
+        """Where all of it stands, relative to the site."""
+        return f"{CLAIMS_PAGE}#{self.anchor}"
+
+    @property
+    def deciding(self) -> list[Cell]:
+        """What was measured of what the claim is about, in the settings that decide; else all cells."""
+        found = [its for its in self.cells if its.is_main and not its.also]
+        return [its for its in found if its.measured != _NOTHING] or found or [*self.cells]
+
+    @property
+    def scale(self) -> Markup:
+        """The numbers of :attr:`deciding` over the range that the claim expects."""
+        return scale_of(self.deciding[0].expected, _drawn(self.deciding))
+
+    def scale_of(self, cell: Cell) -> Markup:
+        """One number over its expected range, on a scale of all that expect the same."""
+        alike = [its for its in self.cells if its.expected == cell.expected]
+        return scale_of(cell.expected, _drawn([cell]), _drawn(alike))
+
+
+def _drawn(cells: Sequence[Cell]) -> list[tuple[float, float, float]]:
+    return [its.numbers for its in cells if not math.isnan(its.numbers[0])]
 
 
 def judged_claims(
-    ledger: pd.DataFrame, link: Callable[[Claim], str]
+    ledger: pd.DataFrame, stems: Collection[str] = ()
 ) -> dict[str, list[JudgedClaim]]:
     """Name of a page → the claims that are judged from its results, in the order of the ledger.
 
-    The table is that of :func:`cepbench.presentation.reporting.verdicts.ledger`; ``link`` gives the place
-    where a claim is explained.
+    The table is that of :func:`cepbench.presentation.reporting.verdicts.ledger`; ``stems`` are those of
+    the pages that there are.
     """
     found: dict[str, list[JudgedClaim]] = {}
     varied = verdicts.varied_in(ledger)
     for claim, rows in _known(ledger):
-        several = len(claim.tests) > 1
-        cells = [
-            Cell(
-                verdicts.place_and_basis(row, varied, several=several),
-                _NOTHING if pd.isna(row.value) else shown_value(row.value),
-                verdicts.shown_interval(row),
-                row.verdict,
-            )
-            for row in rows
-        ]
+        first = rows[0]
+        stem = f"{first.paper}/{claim.results}"
         judged = JudgedClaim(
-            claim.statement, tuple(cells), rows[0].overall, link(claim),
-            find_study(rows[0].paper).label, claim.figure,
-        )  # fmt: skip
+            claim.statement,
+            tuple(_cell(claim, row, varied) for row in rows),
+            first.overall,
+            f"{first.paper}-{claim.id}",
+            find_study(first.paper).label,
+            claim.figure,
+            f"{stem}.html" if stem in stems else "",
+            first.why,
+            first.title,
+            first.reason,
+            tuple(dict.fromkeys(row.check for row in rows)),
+            tuple(dict.fromkeys(row.engine for row in rows if row.engine)),
+        )
         found.setdefault(claim.results, []).append(judged)
     return found
 
 
-def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
+def _cell(claim: Claim, row: Any, varied: Sequence[str]) -> Cell:
+    """A row of the ledger; the ledger may be older than the file of the claim."""
+    test = next((its for its in claim.tests if its.text == row.check), claim.main)
+    return Cell(
+        verdicts.place_and_basis(row, varied, several=len(claim.tests) > 1),
+        _NOTHING if pd.isna(row.value) else shown_value(row.value),
+        verdicts.shown_interval(row),
+        row.verdict,
+        (row.value, row.low, row.high),
+        _counts(row),
+        (test.low, test.high),
+        row.also,
+        test is claim.main,
+    )
+
+
+def _counts(row: Any) -> str:
+    """How many patterns, and how many of them are bounds or left out; or what is missing."""
+    if pd.isna(row.value):
+        return f"{row.lack}: {row.detail}"
+    counts = [f"{row.patterns} patterns"]
+    counts += [f"{row.bounds} bounds"] if row.bounds else []
+    counts += [f"{row.left_out} left out"] if row.left_out else []
+    return ", ".join(counts)
+
+
+def headlines(ledger: pd.DataFrame) -> list[JudgedClaim]:
     """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`judged_claims`."""
     found = []
     varied = verdicts.varied_in(ledger)
@@ -102,7 +188,7 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
             if not (row.also or row.basis != claim.main.basis or pd.isna(row.value))
         ]
         if cells:
-            found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
+            found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall))
     return found
 
 
@@ -113,13 +199,11 @@ def sentence_of(claims: Sequence[JudgedClaim]) -> str:
 
 
 def _here(claim: JudgedClaim) -> str:
-    """The numbers of the last test in each setting, and the verdict."""
-    measured = [cell for cell in claim.cells if cell.measured != _NOTHING] or claim.cells
-    last = {cell.place.partition(", ")[0]: cell for cell in measured}
+    """The numbers of what it is about, and the verdict."""
     parts = [
         f"{cell.measured}{f' ({cell.place})' if cell.place else ''}"
         f"{f', 95 %: {cell.interval}' if cell.interval else ''}"
-        for cell in last.values()
+        for cell in claim.deciding
     ]
     return f"{'; '.join(parts)}: {claim.verdict}."
 

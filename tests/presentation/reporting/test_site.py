@@ -95,7 +95,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new_code_cell("chart", outputs=[chart_output(OURS)]),
         new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[saved, output]),
         new_code_cell("figure", outputs=[output, shown(table), finding]),
-        new_markdown_cell("## Verdicts on the claims"),
         title="Figure 9: strategies",
     )
     save_figure(figure, folder / "kolchinsky2018/figure_9", "figure_9")
@@ -117,7 +116,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         "kolchinsky2018/ledger",
         new_markdown_cell("# The ledger"),
-        new_code_cell("v", outputs=[shown(ledger_for_readers(verdicts))]),
+        new_code_cell("v", outputs=[shown(ledger_for_readers(verdicts, "../claims.html"))]),
         title="The ledger: all claims",
     )
     verdicts.to_parquet(folder / "kolchinsky2018/ledger/ledger.parquet")
@@ -327,7 +326,7 @@ def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
     links = [a for tag, a in pages["index.html"].elements if a.get("class") == "holds"]
     found = [a["href"] for a in links if a.get("aria-label")]
     for claim in claims(STUDY):
-        assert f"kolchinsky2018/ledger.html#claim-{claim.id}" in found
+        assert f"claims.html#kolchinsky2018-{claim.id}" in found
     assert len(found) == len(claims(STUDY))
 
 
@@ -497,7 +496,7 @@ def test_a_claim_is_found_by_its_words_and_a_search_can_be_shared(
     site: Path, chromium: Browser
 ) -> None:
     chromium.open(site / "claims.html", 1280)
-    rows = "[...document.querySelectorAll('table.filtered tbody tr')].filter(row => !row.hidden)"
+    rows = "[...document.querySelectorAll('.filtered > details')].filter(row => !row.hidden)"
     assert chromium.evaluate(f"{rows}.length") == len(claims(STUDY))
     words = "memory clearly ZSTREAM-ORD"
     chromium.evaluate(
@@ -505,9 +504,8 @@ def test_a_claim_is_found_by_its_words_and_a_search_can_be_shared(
         " field.dispatchEvent(new Event('input')); })()"
     )
     (found,) = [c for c in claims(STUDY) if all(word in c.statement for word in words.split())]
-    assert chromium.evaluate(f"{rows}.map(row => row.querySelector('a').textContent)") == [
-        found.statement
-    ]
+    shown = f"{rows}.map(row => row.querySelector('.statement').textContent)"
+    assert chromium.evaluate(shown) == [found.statement]
     says = "document.querySelector('.filters output').textContent"
     assert chromium.evaluate(says) == "1 claim"
     assert chromium.evaluate("location.hash") == "#text=memory+clearly+ZSTREAM-ORD"
@@ -515,6 +513,13 @@ def test_a_claim_is_found_by_its_words_and_a_search_can_be_shared(
     chromium.call("Page.navigate", url="about:blank")
     chromium.call("Page.navigate", url=f"{address}#text=ZSTREAM-ORD+clearly+memory")
     chromium.wait("document.querySelector('.filters output')?.textContent === '1 claim'")
+    # A link to a claim opens it, whatever was searched for before.
+    chromium.evaluate("location.hash = 'kolchinsky2018-contiguity-restricts'")
+    chromium.wait(f"{rows}.length === {len(claims(STUDY))}")
+    opened = "document.querySelector('.claim[open]')"
+    chromium.wait(f"{opened}?.getBoundingClientRect().bottom < 900")  # it is scrolled to
+    row = chromium.evaluate(f"{opened}.querySelector('tbody tr').innerText")
+    assert "1.00 (0.50 to 1.50)\t1 or more" in row
 
 
 def test_a_long_page_begins_with_its_contents(site: Path, pages: dict[str, Page]) -> None:

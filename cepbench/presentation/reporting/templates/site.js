@@ -55,31 +55,42 @@ function remembered(choice) {
   }
 }
 
-// Rows of a table that have the words searched for, and what is chosen of their columns; the choice is
-// kept in the address, so that it can be shared.
+// What has the words searched for, and the data chosen; the choice is kept in the address, so that it can
+// be shared. An address may also name one, which is opened.
 function filters() {
   const form = document.querySelector(".filters");
   if (!form) return;
   const fields = [...form.querySelectorAll("input, select")];
-  const rows = [...document.querySelectorAll("table.filtered tbody tr")];
-  const chosen = new URLSearchParams(location.hash.slice(1));
-  for (const field of fields) if (chosen.has(field.name)) field.value = chosen.get(field.name);
-  const fits = (row) => fields.every((field) => {
-    const cell = row.cells[field.dataset.column];
-    if (cell) return (cell.dataset.value ?? cell.textContent).endsWith(field.value);
-    const own = row.textContent.toLowerCase();
-    return field.value.toLowerCase().split(/\s+/).every((word) => own.includes(word));
+  const all = [...document.querySelectorAll(".filtered > details, .filtered tbody > tr[data-paper]")];
+  const fits = (one) => fields.every(({ name, value }) => {
+    if (!value) return true;
+    if (name in one.dataset) return one.dataset[name].split("|").includes(value);
+    const own = one.textContent.toLowerCase();
+    return value.toLowerCase().split(/\s+/).every((word) => own.includes(word));
   });
   const show = () => {
-    for (const row of rows) row.hidden = !fits(row);
-    const left = rows.filter((row) => !row.hidden).length;
+    for (const one of all) one.hidden = !fits(one);
+    const left = all.filter((one) => !one.hidden).length;
     form.querySelector("output").textContent = `${left} ${form.dataset.what}${left === 1 ? "" : "s"}`;
+  };
+  const keep = () => {
+    show();
     const kept = fields.filter((field) => field.value).map((field) => [field.name, field.value]);
     history.replaceState(null, "", kept.length ? `#${new URLSearchParams(kept)}` : location.pathname);
   };
-  for (const field of fields) field.addEventListener("input", show);
+  const read = () => {
+    const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const chosen = new URLSearchParams(named ? "" : location.hash.slice(1));
+    for (const field of fields) field.value = chosen.get(field.name) ?? "";
+    show();
+    if (!all.includes(named)) return;
+    named.open = true;
+    named.scrollIntoView();
+  };
+  for (const field of fields) field.addEventListener("input", keep);
   form.addEventListener("submit", (event) => event.preventDefault());
-  show();
+  window.addEventListener("hashchange", read);
+  read();
 }
 
 // What is wider than its box scrolls, by the keyboard too.
