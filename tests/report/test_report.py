@@ -406,9 +406,15 @@ def test_charts_are_drawn_without_a_network(files: dict[str, Path], stem: str) -
     assert len(drawn) == charts_of(page) == CHARTS.get(stem, charts_of(page))
 
 
+def sheets_of(pdf: bytes) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
 @pytest.mark.xdist_group("notebooks")
 def test_a_figure_is_seen_without_scrolling(files: dict[str, Path]) -> None:
-    """What was found and the beginning of its figure, within 500 pixels of the top."""
+    """What was found and the beginning of its figure, within 500 pixels of the top; on a phone within
+    the first screen, so that a swipe shows it; on paper with its verdicts on two sheets.
+    """
     top = "document.querySelector('figure.drawn').getBoundingClientRect().top"
     of_studies = [
         stem for stem, path in files.items() if stem in CHARTS and path.parent.name in STUDIES
@@ -419,5 +425,8 @@ def test_a_figure_is_seen_without_scrolling(files: dict[str, Path]) -> None:
             chromium.open(files[stem], 1440)
             assert chromium.evaluate(top) <= 500, stem
             assert chromium.evaluate("!!document.querySelector('.found')"), stem
+            assert sheets_of(chromium.printed()) <= 2, stem
+            chromium.open(files[stem], 390, height=844)
+            assert chromium.evaluate(top) <= 844, stem
         chromium.open(files["index"], 1440)
         assert chromium.evaluate("document.documentElement.scrollHeight") <= 1_800  # two screens
