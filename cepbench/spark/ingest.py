@@ -1,9 +1,10 @@
-"""Ingesting source files into a data set as Spark jobs; malformed rows are quarantined."""
+"""Ingesting source files into a data set, as Spark jobs or in this process; malformed rows are quarantined."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ import pyarrow.dataset as ds
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from cepbench.errors import DatasetError
 from cepbench.files import user_path
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
@@ -33,7 +35,7 @@ from cepbench.streams.dataset_folder import (
     finish_dataset,
     unfinished_dataset,
 )
-from cepbench.streams.parquet_files import table_writer, under_hierarchy, write_table
+from cepbench.streams.parquet_files import table_writer, under_hierarchy
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,
@@ -48,8 +50,14 @@ from cepbench.streams.sources import (
 #: Offset of ``sequence`` between files.
 _FILE_ROWS = 1 << 40
 
+#: What events of a partition are sorted by.
+_ORDER = ("symbol", "ts", "sequence")
+
 #: Events per task that sorts and writes.
 _TASK_EVENTS = 2_000_000
+
+#: Up to this size of all files together, a process alone ends before Spark has started.
+HERE_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +149,7 @@ _PAGE = Html(
 
 
 def ingest_minute_bars(
-    spark: SparkSession,
+    spark: SparkSession | None,
     files: str | Path | Iterable[str | Path],
     path: str | Path,
     *,
@@ -153,6 +161,8 @@ def ingest_minute_bars(
 
     Parameters
     ----------
+    spark : SparkSession, optional
+        None ingests in this process, which is faster up to about :data:`HERE_BYTES`.
     files : path or iterable of paths
         Text files without a header, plain or gzip-compressed. Events of equal time are in the order
         of files and rows.
@@ -175,8 +185,8 @@ def ingest_minute_bars(
     Raises
     ------
     DatasetError
-        If a file cannot be opened, or its first rows are of another kind, if the folder has other
-        content, or another process writes there.
+        If a file cannot be opened, or its first rows are of another kind, if no row is valid, if the
+        folder has other content, or another process writes there.
 
     Notes
     -----
@@ -189,7 +199,7 @@ def ingest_minute_bars(
 
 
 def ingest_lobster(
-    spark: SparkSession,
+    spark: SparkSession | None,
     files: str | Path | Iterable[str | Path],
     path: str | Path,
     *,
@@ -225,7 +235,7 @@ def ingest_lobster(
 
 
 def _ingest(
-    spark: SparkSession,
+    spark: SparkSession | None,
     form: SourceFormat,
     files: Sequence[tuple[Path, date | None]],
     path: str | Path,
@@ -247,12 +257,22 @@ def _ingest(
     with unfinished_dataset(path, kind=form.kind, parameters=parameters) as declaration:
         if declaration is None:
             items = [(number, file, day) for number, (file, day) in enumerate(files)]
-            found = run_job(
-                spark, partial(_stage, form, path, sort), items, name="ingest", progress=progress
-            )
+            stage = partial(_stage, form, path, sort)
+            if spark is None:
+                found = [stage(item) for item in items]
+            else:
+                found = run_job(spark, stage, items, name="ingest", progress=progress)
             reports = [report for report, _ in found]
             reasons = sum((counts for _, counts in found), Counter())
-            counts = _write_events(spark, stored, path, reports, progress)
+            events = sum(report.events for report in reports)
+            if not events:
+                problem = _without_events(form, path, reports)
+                shutil.rmtree(path)  # which holds nothing else
+                raise problem
+            if spark is None:
+                counts = _write_here(stored, path)
+            else:
+                counts = _write_events(spark, stored, path, events, progress)
             declaration = Declaration(
                 kind=form.kind,
                 parameters=parameters,
@@ -311,27 +331,42 @@ def _stage(
     return FileReport(file.name, events + bad, events, bad), reasons
 
 
+def _without_events(form: SourceFormat, path: Path, reports: Sequence[FileReport]) -> DatasetError:
+    """That no row is valid, with the first one."""
+    names = ", ".join(report.name for report in reports)
+    rows = ds.dataset(path / QUARANTINE, format="parquet").head(1).to_pylist()
+    seen = (
+        "there are no rows"
+        if not rows
+        else f"the first is {rows[0]['text'][:80]!r} ({rows[0]['reason']})"
+    )
+    return DatasetError(
+        f"no row of {names} is valid, so nothing was written: {seen}; a row of {form.kind} is "
+        f"{form.line}"
+    )
+
+
+def _write_here(schema: pa.Schema, path: Path) -> dict[str, int]:
+    """As :func:`_write_events`, in this process."""
+    staged = ds.dataset(path / STAGING, format="parquet").to_table()
+    keys = [(name, "ascending") for name in _ORDER]
+    counted = _write_partition(schema, path, 0, staged.sort_by(keys).to_batches())
+    return dict(sorted(zip(*counted.to_pydict().values(), strict=True)))
+
+
 def _write_events(
-    spark: SparkSession,
-    schema: pa.Schema,
-    path: Path,
-    reports: Sequence[FileReport],
-    progress: bool,
+    spark: SparkSession, schema: pa.Schema, path: Path, events: int, progress: bool
 ) -> dict[str, int]:
     """Sort the staged events, add differences, and write them by month; counts by type."""
-    events = sum(report.events for report in reports)
-    if not events:
-        # A file without rows, so that the data set reads as an empty stream.
-        write_table(schema.empty_table(), path / "empty.parquet")
-        return {}
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _write_partition(schema, path, batches)
+        part = TaskContext.get().partitionId()  # type: ignore[union-attr]
+        yield _write_partition(schema, path, part, batches)
 
     staged = spark.read.parquet(str(path / STAGING))
     written = (
         staged.repartition(-(-events // _TASK_EVENTS), "symbol")
-        .sortWithinPartitions("symbol", "ts", "sequence")
+        .sortWithinPartitions(*_ORDER)
         .mapInArrow(write, "symbol string, events long")
     )
     with watched(spark, "ingest", progress=progress):
@@ -340,10 +375,10 @@ def _write_events(
 
 
 def _write_partition(
-    schema: pa.Schema, path: Path, batches: Iterator[pa.RecordBatch]
+    schema: pa.Schema, path: Path, number: int, batches: Iterable[pa.RecordBatch]
 ) -> pa.RecordBatch:
     """Write the events of some types, sorted by type and time, into files by month."""
-    part = f"part-{TaskContext.get().partitionId():05d}.parquet"  # type: ignore[union-attr]
+    part = f"part-{number:05d}.parquet"
     counts: Counter[str] = Counter()
     last: tuple[str | None, float] = (None, 0.0)
     with ExitStack() as files:

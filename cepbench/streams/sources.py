@@ -107,6 +107,8 @@ class SourceFormat:
     """A format of source files."""
 
     kind: str
+    #: Names of the fields of a line.
+    line: str
     unit: str
     #: Columns other than symbol, time and price.
     extra: tuple[tuple[str, pa.DataType], ...]
@@ -294,13 +296,18 @@ def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[st
 
 MINUTE_BARS = SourceFormat(
     "minute-bars",
+    "ticker,YYYYMMDDhhmm,open,high,low,close,volume",
     "ms",
     (*((name, pa.float64()) for name in ("open", "high", "low", "close")), ("volume", pa.int64())),
     _read_minute_bars,
 )
 
 LOBSTER = SourceFormat(
-    "lobster", "ns", (("order_id", pa.int64()), ("size", pa.int64())), _read_lobster
+    "lobster",
+    "seconds after midnight,type,order id,size,price,direction",
+    "ns",
+    (("order_id", pa.int64()), ("size", pa.int64())),
+    _read_lobster,
 )
 
 

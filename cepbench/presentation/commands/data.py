@@ -116,8 +116,9 @@ def ingest(
     master: str | None = None,
     json: bool = False,
 ) -> None:
-    """Ingest files into a data set, by Spark.
+    """Ingest files into a data set.
 
+    Spark ingests files of more than 50 MB together, or with --master any; smaller ones need no Java.
     Malformed rows are quarantined with their row number and the reason.
     """
     from cepbench.streams.datasets.opening import find_entry, unknown
@@ -136,9 +137,10 @@ def ingest(
     from cepbench.streams.sources import FORMATS, source_files
 
     files = source_files(files, FORMATS[kind])  # before Spark is started
-    from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
+    from cepbench.spark.ingest import HERE_BYTES, ingest_lobster, ingest_minute_bars
 
-    spark = _session(master)
+    is_small = sum(file.stat().st_size for file in files) <= HERE_BYTES
+    spark = None if is_small and master is None else _session(master)
     if kind == "lobster":
         day = None if date is None else date.date()
         report = ingest_lobster(spark, files, output, date=day, sort=sort)
@@ -157,8 +159,6 @@ def ingest(
         )
     else:
         out.write_line(report.describe())
-    if report.quarantined and not report.events:
-        raise DatasetError(f"there are no events: {report.warning}")
     opened = f"{kind}/{name}" if name else output
     out.log(f'open it with cep.open_dataset("{opened}")')
 
