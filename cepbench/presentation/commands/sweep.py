@@ -62,6 +62,22 @@ class SweepInputs:
             out.log(sweep.describe())
         return sweeps
 
+    def finished(self, sweeps: list[Sweep]) -> list[tuple[Sweep, SweepConfig]]:
+        """The sweeps with their configurations, if all have been measured; else none of them."""
+        from cepbench.experiments.sweeps.store import is_finished
+        from cepbench.experiments.sweeps.sweep_file import data_paths, sweep_folder
+
+        found = []
+        for sweep in sweeps:
+            paths = data_paths(sweep, self.folder)
+            if not all(path.exists() for path in paths.values()):
+                return []
+            config = sweep.config(paths)
+            if not is_finished(sweep_folder(self.folder, sweep.name, config), _beside(config)):
+                return []
+            found.append((sweep, config))
+        return found
+
     def prepare(self, sweeps: list[Sweep]) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
         """A Spark session, and the sweeps with their configurations on existing data."""
         from cepbench.experiments.sweeps.on_spark.job import sweep_data
@@ -125,6 +141,13 @@ class SweepInputs:
         return found or None
 
 
+def _beside(config: SweepConfig) -> list[str]:
+    """User-defined generators that are measured beside those of a sweep."""
+    from cepbench.planning.planners.registry import user_defined_generators
+
+    return user_defined_generators() if config.generators is None else []
+
+
 @app.command(
     "run", epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}")
 )
@@ -144,20 +167,25 @@ def run(
     sweeps = inputs.read()
     if page:
         check_notebooks(notebooks)
-    spark, ready = inputs.prepare(sweeps)
+    spark, ready = None, [] if estimate else inputs.finished(sweeps)
+    if not ready:
+        spark, ready = inputs.prepare(sweeps)
     if estimate:
         _estimate_all(spark, ready, inputs.folder)
-    from cepbench.experiments.sweeps.on_spark.job import run_sweep
+    from cepbench.experiments.sweeps.on_spark.job import finished_results, run_sweep
     from cepbench.experiments.sweeps.store import user_folder
     from cepbench.experiments.sweeps.sweep_file import sweep_folder
-    from cepbench.planning.planners.registry import user_defined_generators
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(inputs.folder, sweep.name, config)
-        out.log(f"{sweep.name}: running; finished rows are in {target}")
-        own = user_defined_generators() if config.generators is None else []
-        results = run_sweep(spark, config, target, user_defined=own)
+        own = _beside(config)
+        if spark is None:
+            out.log(f"{sweep.name}: finished before, in {target}")
+            results = finished_results(config, target, own)
+        else:
+            out.log(f"{sweep.name}: running; finished rows are in {target}")
+            results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
             "sweep": sweep.name,
             "profile": sweep.profile,

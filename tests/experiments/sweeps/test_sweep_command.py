@@ -51,7 +51,9 @@ def sweep(*arguments: Any) -> Result:
     return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
 
 
-def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path) -> None:
+def test_estimate_then_run_then_nothing_left(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = sweep("estimate", *TINY, "--folder", tmp_path)
     assert told.exit_code == 0, told.output
     assert "Figure 8" in told.stdout and "from 2 of 2 patterns" in told.stdout
@@ -66,9 +68,11 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert done.stdout.startswith("latency: 12 rows; ")
     results = read_results(folder)
     assert (results["status"] == OK).all() and set(results["alpha"]) == {0, 0.5, 1}
-    # Again: the results stay as they are.
+    # Again: the results stay as they are, and Spark is not needed.
     before = (folder / "results.parquet").read_bytes()
-    again = json.loads(sweep("run", *TINY, "--folder", tmp_path, "--json").stdout)
+    with monkeypatch.context() as patched:
+        patched.delattr("cepbench.spark.session.spark_session")
+        again = json.loads(sweep("run", *TINY, "--folder", tmp_path, "--json").stdout)
     assert (folder / "results.parquet").read_bytes() == before
     assert again[0]["rows"] == 12 and again[0]["statuses"] == {"ok": 12}
     assert Path(again[0]["results"]) == folder / "results.parquet"
