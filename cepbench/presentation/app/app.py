@@ -24,7 +24,7 @@ from cepbench.presentation.app.controls import Controls
 from cepbench.presentation.app.cube import CubeExplorer
 from cepbench.presentation.app.run_panel import RunPanel
 from cepbench.presentation.app.shown import App, error_html, guarded, show_chart
-from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
+from cepbench.presentation.app.sources import DAYS, DEFAULT, OWN, library_of, offered, read
 from cepbench.presentation.comparison.table import Comparison
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
@@ -194,6 +194,39 @@ class Explorer(App):
         self._settle()
         return self._message.value if self._has_error else ""
 
+    @property
+    def code(self) -> str:
+        """Lines of Python that make the statistics and plans of this state, and run them."""
+        self._settle()
+        if self._pattern is None or self._controls is None:
+            raise CepbenchError("there is no pattern to share; correct the text first")
+        changes = {name: its for name, its in self._controls.changes().items() if its}
+        given = [f"{name}={its!r}" for name, its in changes.items()]
+        generators = [*self._chosen()]
+        given += [f"generators={generators!r}", f"seed={self._seed!r}"]
+        opened = "...  # the stream that was given to cep.explore"
+        if self.dataset is not None:
+            part = f"days={DAYS}" if len(self.stream) < self.dataset.events else ""
+            opened = f"cep.open_dataset({self.dataset.name!r}).stream({part})"
+        concepts = ".with_hierarchy(stream.hierarchy)" if self.stream.hierarchy else ""
+        lines = [
+            "import cepbench as cep",
+            "",
+            f"stream = {opened}",
+            f"pattern = cep.parse({self.text.value!r}){concepts}",
+            f"statistics = cep.measure_statistics(pattern, stream, seed={self._seed!r})",
+            "plans = cep.what_if(",
+            "    pattern,",
+            "    statistics,",
+            *(f"    {argument}," for argument in given),
+            ")",
+            "plans  # side by side",
+            "cep.compare(",
+            f"    plans.pattern, stream, statistics=plans.statistics, generators={generators!r}",
+            ")",
+        ]
+        return "\n".join(lines)
+
     def run(self) -> Comparison | None:
         """Run every plan, as the button does, and return the table."""
         self._settle()
@@ -235,8 +268,14 @@ class Explorer(App):
             self._runs.box,
         ]
         self.tabs = widgets.Tab(tabs, titles=_TABS, selected_index=2)
-        choosers = widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"})
-        self.widget = widgets.VBox([choosers, self._about, self.text, self._message, self.tabs])
+        self.share = widgets.Button(description="share as code", icon="share-alt")
+        self._shared = widgets.HTML()
+        choosers = widgets.HBox(
+            [self.chooser, self.library, self.share], layout={"flex_flow": "row wrap"}
+        )
+        self.widget = widgets.VBox(
+            [choosers, self._shared, self._about, self.text, self._message, self.tabs]
+        )
 
     def _observe(self) -> None:
         self.chooser.observe(lambda _: self._guarded(self._choose), "value")
@@ -246,6 +285,10 @@ class Explorer(App):
         for widget in (self.every, self.types):
             widget.observe(lambda _: self._redraw("Data"), "value")
         self.tabs.observe(lambda _: self._guarded(self._draw), "selected_index")
+        self.share.on_click(lambda _: self._guarded(self._show_code))
+
+    def _show_code(self) -> None:
+        self._shared.value = _SHARED(code=self.code)
 
     def _settle(self) -> None:
         """Apply pending changes of the text and of sliders."""
@@ -263,9 +306,12 @@ class Explorer(App):
             count = len(self._pattern.branches())
             branches = f" in {count} branches" if count > 1 else ""
             left_out = "; too many for exact generators" if self._is_large() else ""
-            self._message.value = (
-                f"<p>✓ {len(self._pattern.variables)} variables{branches}{left_out}</p>"
+            changes = [] if self._controls is None else self._controls.described()
+            self._message.value = _STATUS(
+                found=f"{len(self._pattern.variables)} variables{branches}{left_out}",
+                changes=changes,
             )
+            self._runs.show_changes(changes)
 
     # -- from data set to pattern to plans --------------------------------------------------------
 
@@ -441,6 +487,11 @@ class Explorer(App):
         )
 
 
+_SHARED = Html("""<pre class="cep-code">{{ code }}</pre>""")
+_STATUS = Html(
+    """<p>✓ {{ found }}{% if changes %}; plans are for changed numbers: {{ changes | join("; ") }}\
+{% endif %}</p>"""
+)
 _OPENING = Html("<p>⏳ opening {{ name }} …</p>")
 _READ = Html("<p>Only {{ read }} of this data set are read.</p>")
 _SHOWS = Html("<p><small>{{ shows }}</small></p>")

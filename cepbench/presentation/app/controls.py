@@ -90,6 +90,14 @@ class Controls:
             "last": [last if last in its else its[0] for its in self._latest] if alpha else None,
         }
 
+    def described(self) -> list[str]:
+        """Each moved slider with its number and the one before, in words."""
+        return [
+            f"{slider.field.description} {slider.field.value:g} instead of {slider.began:.4g}"
+            for slider in self.sliders.values()
+            if slider.is_moved
+        ]
+
     def reset(self) -> None:
         """Reset all sliders to the measured values."""
         for slider in self.sliders.values():
@@ -147,6 +155,11 @@ class NumberSlider(widgets.HBox):
     def reset(self) -> None:
         """Restore the initial number."""
         self.value = self._began
+
+    @property
+    def began(self) -> float:
+        """The initial number."""
+        return self._began
 
     @property
     def is_moved(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -26,6 +26,10 @@ PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
 #: Windows shown around a match; 0 is the whole stream, since a widget reads None as no choice.
 _ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
 
+_CHANGES = Html(
+    """<p>Runs the plans for changed numbers on the events as they are: {{ changes | join("; ") }}. \
+“as measured” among the sliders takes them back.</p>"""
+)
 _PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 
 
@@ -52,8 +56,9 @@ class RunPanel:
             description="Run all plans", button_style="primary", icon="play"
         )
         self.repetitions = widgets.IntSlider(
-            value=2, min=1, max=10, description="runs at least", layout={"width": "18rem"}
-        )
+            value=2, min=1, max=10, description="runs at least", layout={"width": "18rem"},
+            style={"description_width": "initial"},
+        )  # fmt: skip
         self.highlight = widgets.BoundedIntText(
             value=0, min=0, max=0, description="match no.", layout={"width": "12rem"}
         )
@@ -63,7 +68,7 @@ class RunPanel:
         self.generator = widgets.Dropdown(
             options=[], description="nodes of", layout={"width": "20rem"}
         )
-        self.message = widgets.HTML()
+        self.message, self._changes = widgets.HTML(), widgets.HTML()
         self.bars, self.table = widgets.Output(), widgets.HTML()
         self.timeline, self.nodes = widgets.Output(), widgets.Output()
         self._found = widgets.VBox(
@@ -80,7 +85,12 @@ class RunPanel:
             layout={"display": "none"},
         )
         self.box = widgets.VBox(
-            [widgets.HBox([self.button, self.repetitions]), self.message, self._found]
+            [
+                widgets.HBox([self.button, self.repetitions]),
+                self._changes,
+                self.message,
+                self._found,
+            ]
         )
         self.button.on_click(lambda _: self.run())
         self.highlight.observe(lambda _: self._guarded(self._draw_timeline), "value")
@@ -92,6 +102,10 @@ class RunPanel:
         self.comparison, self.result, self._ran = None, None, None
         self.message.value = ""
         self._found.layout.display = "none"
+
+    def show_changes(self, changes: Sequence[str]) -> None:
+        """Say which numbers the plans that would run are for, where sliders were moved."""
+        self._changes.value = _CHANGES(changes=changes) if changes else ""
 
     def run(self) -> None:
         """Run all current plans; errors are shown."""

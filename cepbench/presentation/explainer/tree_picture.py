@@ -49,7 +49,7 @@ def tree_picture(
     rows = table[: 2 * len(leaves(tree)) - 1]
     notes = [
         [
-            *filter(None, [row["operator"]]),
+            *filter(None, [_type_of(row, longest), row["operator"]]),
             *_lines(row, measured=measured),
             *checked.get(number, ()),
         ]
@@ -76,6 +76,12 @@ def tree_picture(
             for width in _widths(table, measured=measured, largest=largest)
         ],
     )
+
+
+def _type_of(row: Row, longest: int) -> str:
+    """The type of a leaf, which its name does not tell."""
+    text = row["types"] if row["kind"] == "event" else ""
+    return text if len(text) <= longest + 1 else f"{text[:longest]}…"
 
 
 def _lines(row: Row, *, measured: bool) -> list[str]:

@@ -71,29 +71,40 @@ class SideBySide:
         logs = [node["log_estimated"] for its in nodes.values() for node in its]
         largest = max(filter(math.isfinite, logs), default=0.0)
         panels = []
-        for row in self.table.to_dict("records"):
-            name, kind = row["generator"], row["plan_kind"]
-            colour = style_of(name, kind).colour
-            panel: dict[str, Any] = {
-                "name": name, "kind": kind, "colour": colour, "reason": row["reason"], "pictures": [],
-                "dash": "solid" if kind == "order" else "dashed",
-            }  # fmt: skip
-            explanation = self.explanations.get(name)
-            if explanation is not None:
-                its = nodes[id(explanation)]
-                panel["pictures"] = [
-                    tree_picture(
-                        part.tree, [node for node in its if node["branch"] == number], measured=False,
-                        longest=6, largest=largest, colour=colour,
-                    )
-                    for number, part in enumerate(explanation.plan.parts)
-                ]  # fmt: skip
-                same = f"same plan as {row['same_as'][0]}" if row["same_as"] else ""
-                # Always the same number of lines: panels keep their size while numbers change.
-                panel["lines"] = [same] if self.notes is None else [same, self.notes.get(name, "")]
-                panel["cost"], panel["ratio"], panel["is_bold"] = _cost(row)
-            panels.append(panel)
-        return str(_PAGE(panels=panels, has_notes=bool(self.notes)))
+        for (kind, text), rows in self.table.groupby(["plan_kind", "plan"], sort=False):
+            for group in [rows] if text else [rows[k : k + 1] for k in range(len(rows))]:
+                panels.append(self._panel(kind, group.to_dict("records"), nodes, largest))
+        return str(_PAGE(panels=panels))
+
+    def _panel(
+        self, kind: str, rows: Sequence[Row], nodes: Mapping[int, Sequence[Row]], largest: float
+    ) -> dict[str, Any]:
+        """What the template shows of generators with one plan, or of one without a plan."""
+        names = [row["generator"] for row in rows]
+        colours = [style_of(name, kind).colour for name in names]
+        panel: dict[str, Any] = {
+            "kind": kind, "names": [*zip(names, colours, strict=True)], "reason": rows[0]["reason"],
+            "pictures": [], "lines": [], "dash": "solid" if kind == "order" else "dashed",
+        }  # fmt: skip
+        explanation = self.explanations.get(names[0])
+        if explanation is None:
+            return panel
+        its = nodes[id(explanation)]
+        panel["pictures"] = [
+            tree_picture(
+                part.tree, [node for node in its if node["branch"] == number], measured=False,
+                longest=6, largest=largest, colour=colours[0],
+            )
+            for number, part in enumerate(explanation.plan.parts)
+        ]  # fmt: skip
+        if self.notes is not None:
+            # A line at least: panels keep their size while numbers change.
+            noted = {name: self.notes[name] for name in names if name in self.notes}
+            several = len(names) > 1
+            lines = [f"{name}: {note}" if several else note for name, note in noted.items()]
+            panel["lines"] = lines or [""]
+        panel["cost"], panel["ratio"], panel["is_bold"] = _cost(rows[0])
+        return panel
 
 
 def plans_side_by_side(
@@ -196,8 +207,9 @@ _PAGE = Html(
 {% for panel in group %}
 <figure style="margin:0;padding:6px 10px;border:1px solid rgba(127,127,127,.35);\
 border-radius:4px;max-width:100%"><figcaption>
-<span style="font-weight:600;border-bottom:3px {{ panel.dash }} {{ panel.colour }}">
-{{- panel.name }}</span></figcaption>
+{%- for name, colour in panel.names -%}
+<span style="font-weight:600;border-bottom:3px {{ panel.dash }} {{ colour }}">{{ name }}</span>
+{{- ", " if not loop.last }}{% endfor %}</figcaption>
 {% if panel.pictures %}
 <div style="margin-top:4px"><small>{{ panel.cost }}
 {%- if panel.is_bold %}<b>{{ panel.ratio }}</b>{% else %}{{ panel.ratio }}{% endif %}
@@ -218,6 +230,5 @@ border-radius:4px;max-width:100%"><figcaption>
 {% endfor %}
 <p><small>Numbers: partial matches expected to coexist within a window; the thicker a line, the \
 more (logarithmic, one scale for all). Costs are compared among plans of one kind.
-{%- if has_notes %} Old plan: the cost of the plan for the unchanged numbers, under the changed \
-ones, as a multiple of the new plan's cost.{% endif %}</small></p></div>"""
+</small></p></div>"""
 )

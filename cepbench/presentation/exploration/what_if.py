@@ -57,7 +57,7 @@ class WhatIf:
 
     def _repr_html_(self) -> str:
         notes = {
-            row["generator"]: f"changed; old plan: {_times(row['regret'])}"
+            row["generator"]: f"changed; the old plan would cost {_times(row['regret'])} as much"
             for row in self.table.to_dict("records")
             if row["changed"]
         }
@@ -203,4 +203,4 @@ def _against(
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.3g} ×" if ratio < 1e6 else "over 10⁶ ×"
+    return f"{ratio:.3g} times" if ratio < 1e6 else "over 10⁶ times"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import math
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from cepbench.errors import DatasetError
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.app.app import Explorer
 from cepbench.presentation.app.coalesced import Coalesced
+from cepbench.presentation.exploration.what_if import WhatIf
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.streams.dataset_folder import Declaration, finish_dataset
 from tests.presentation.app.widget_tree import drawn, inside, named, tab, texts
@@ -77,6 +79,45 @@ def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
     assert f"cost {app.plans.table['cost'].min():.4g}" in texts(tab(app, "Plans"))
     named(app.widget, "as measured").click()
     assert texts(tab(app, "Plans")) == before
+
+
+def test_what_sliders_change_is_said_where_plans_are_and_where_they_run(app: Explorer) -> None:
+    assert "changed numbers" not in texts(app.widget)
+    app.sliders["window"].value = 5.0
+    app.sliders["a", "b"].value = 0.01
+    before = app.statistics.selectivities["a", "b"]
+    said = f"window, seconds 5 instead of 20; selectivity a, b 0.01 instead of {before:.4g}"
+    app._settle()
+    assert f"plans are for changed numbers: {said}" in texts(app.widget)
+    assert f"Runs the plans for changed numbers on the events as they are: {said}." in texts(
+        tab(app, "Run")
+    )
+    named(app.widget, "as measured").click()
+    app._settle()
+    assert "changed numbers" not in texts(app.widget)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_shared_code_makes_the_same_plans(
+    app: Explorer, stream: cep.EventStream, alpha: float
+) -> None:
+    app.sliders["window"].value = 5.0
+    app.sliders["c"].value = 240.0
+    app.sliders["c", "c"].value = 0.25
+    app.sliders["alpha"].value = alpha
+    named(app.widget, "share as code").click()
+    code = app.code
+    assert html.escape(code, quote=False) in texts(app.widget).replace("&#39;", "'").replace(
+        "&#34;", '"'
+    )
+    given = "stream = ...  # the stream that was given to cep.explore\n"
+    assert given in code
+    found: dict[str, object] = {"stream": stream}
+    exec(code.replace(given, ""), found)
+    plans = found["plans"]
+    assert isinstance(plans, WhatIf)
+    pd.testing.assert_frame_equal(plans.table, app.what_if.table)
+    assert (plans.pattern, plans.statistics) == (app.what_if.pattern, app.what_if.statistics)
 
 
 def test_untouched_sliders_change_nothing_whatever_the_browser_reports(app: Explorer) -> None:
