@@ -146,8 +146,8 @@ class Rounds(Stateful):
     """A run by several plans in turn."""
 
     SAVED = (
-        "_position", "_time", "_round", "_in_round", "_averages", "_planned_for", "_switched", "_recent",
-        "_taken", "_running", "inner",
+        "_position", "_time", "_averages", "_planned_for", "_switched", "_recent", "_taken", "_running",
+        "inner",
     )  # fmt: skip
 
     def __init__(self, plans: Plans, plan: Any) -> None:
@@ -162,8 +162,6 @@ class Rounds(Stateful):
         #: The averages of each query with which a plan was last made.
         self._made_for: Mapping[str, Averaged] | None = None
         self._time: int | None = None
-        self._round = 0
-        self._in_round = 0
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
         self.first = self.plan = plan
@@ -182,19 +180,17 @@ class Rounds(Stateful):
         size = self.plans.batch_size
         begin = 0
         while begin < len(batch):
-            events = batch[begin : begin + size - self._in_round]
+            number, known = divmod(self._position - self.plans.asked.position, size)
+            events = batch[begin : begin + size - known]
             begin += len(events)
-            self._in_round += len(events)
             self._recent.push(events)
             if self._time is None and self.plans.planned:
                 self._made_for = {query: its.of(events) for query, its in self._averages.items()}
                 statistics = averaged(self._made_for).statistics
                 self.plan = self.plans.plan(self.plans.problem(statistics))
                 self.inner = self._opened(self.plan, self._position)
-            if self._in_round == size:
-                self._adapt(events if len(events) == size else self._recent.stream[-size:])
-                self._in_round = 0
-                self._round += 1
+            if known + len(events) == size:
+                self._adapt(number, self._recent.stream[-size:] if known else events)
             yield events
             self._time = int(events.timestamps[-1])
             self._position += len(events)
@@ -230,7 +226,7 @@ class Rounds(Stateful):
             kept = self._taken[self._taken >= self._recent.first]
             self._taken = np.concatenate((kept, *bound)).astype(np.int64)
 
-    def _adapt(self, events: EventStream) -> None:
+    def _adapt(self, number: int, events: EventStream) -> None:
         """Sample a round's events, and change the plan if the policy and the costs say so."""
         plans = self.plans
         began = time.perf_counter()
@@ -245,7 +241,7 @@ class Rounds(Stateful):
             planned=None if self._made_for is None else averaged(self._made_for),
             threshold=plans.threshold,
             gain=plans.gain,
-            round=self._round,
+            round=number,
         )
         reason = plans.policy.reason(situation)
         if reason is None:

@@ -136,38 +136,24 @@ class SharedCounters(Stateful):
         """Double the room of all tables."""
         old = self._state
         room = 2 * old.room
-        state = old._replace(
+        cells = self._cells(len(old.cells), room)
+        cells[:, :room] = _doubled(old.cells[:, : old.room])
+        self._state = old._replace(
             room=room,
-            times=np.zeros((len(old.times), room), np.int64),
-            cells=self._cells(len(old.cells), room),
-            marks=np.zeros((len(old.marks), room), np.int64),
+            times=_doubled(old.times),
+            cells=cells,
+            marks=_doubled(old.marks),
             **self._working_space(room),
         )
-        program = self._program
-        kept = [np.arange(*its) for its in zip(old.lows, old.highs, strict=False)]
-        for table, rows in enumerate(kept):
-            here, there = rows & (old.room - 1), rows & (room - 1)
-            columns = slice(*program.columns[table : table + 2])
-            state.times[table, there] = old.times[table, here]
-            state.cells[columns, there] = old.cells[columns, here]
-            for left in program.begun[slice(*program.begun_spans[table : table + 2])]:
-                state.marks[left, there] = old.marks[left, here]
-        self._state = state
 
     def _grow_logs(self) -> None:
         """Double the room of all logs."""
         old = self._state
-        room = 2 * old.log_room
-        logs = np.zeros((len(old.logs), room, tables.LOG_COLUMNS), np.int64)
-        weights = self._cells(len(old.logs), room, padding=0)
-        for left, high in enumerate(old.log_highs):
-            entries = np.arange(max(0, high - old.log_room), high)
-            here, there = entries & (old.log_room - 1), entries & (room - 1)
-            logs[left, there], weights[left, there] = (
-                old.logs[left, here],
-                old.log_weights[left, here],
-            )
-        self._state = old._replace(log_room=room, logs=logs, log_weights=weights)
+        self._state = old._replace(
+            log_room=2 * old.log_room,
+            logs=_doubled(old.logs),
+            log_weights=_doubled(old.log_weights),
+        )
 
     # -- digits ---------------------------------------------------------------------------------
 
@@ -188,6 +174,11 @@ class SharedCounters(Stateful):
             return _interpreted()[name]
         found: Callable[..., Any] = getattr(walk, name)
         return found
+
+
+def _doubled(rings: np.ndarray) -> np.ndarray:
+    """Rings of twice the room: row ``k % room`` becomes ``k % (2 * room)``, one of its two copies."""
+    return np.concatenate((rings, rings), axis=1)
 
 
 @cache

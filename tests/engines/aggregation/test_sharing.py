@@ -199,9 +199,10 @@ def test_large_numbers_of_a_workload_are_shown_short() -> None:
 
 @pytest.mark.parametrize("sharing", ["NONE", "PRETREE", "CHOP-CONNECT", "SHARON", "steiner"])
 def test_tables_grow(sharing: str) -> None:
-    """More active rows than there is room for at first, and rows that expire."""
+    """More active rows than there is room for at first, and rows that expire before and after that."""
     rng = np.random.default_rng(7)
-    frame = pd.DataFrame({"type": rng.choice([*"ABCDE"], 600), "time": np.arange(600) // 2})
+    times = np.append(np.arange(200) * 4, 800 + np.arange(400) // 2)
+    frame = pd.DataFrame({"type": rng.choice([*"ABCDE"], 600), "time": times})
     frame["w"] = rng.integers(-9, 9, 600)
     stream = cep.EventStream.from_pandas(frame, type="type", time="time")
     workload = cep.Workload(
