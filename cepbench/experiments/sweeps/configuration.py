@@ -78,6 +78,8 @@ OF_REGIMES = (
     "pattern_sets", "sizes", "patterns", "max_partial_matches", "max_kleene_events", "least_rate",
     "most_rate", "predicates", "selectivities", "duration",
 )  # fmt: skip
+#: Keys of a policy.
+OF_POLICIES = ("policy", "generator", "cost", "threshold", "gain")
 #: Fields with several values, and the fields with a single one that they replace.
 SEVERAL = {"streams": "data", "windows": "window"}
 #: Keys as they were when folders were first named by them.
@@ -272,7 +274,7 @@ def _built_in(registry: Registry[Any], fits: Callable[[Any], bool] = bool) -> li
 
 
 def _check_policy(table: Mapping[str, Any]) -> None:
-    check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
+    check_keys(table, OF_POLICIES)
     choice(table.get("policy"), "policy", _built_in(ADAPTATION_POLICIES), AdaptationError)
     find_generator(table.get("generator", POLICY_GENERATOR))
     if "cost" in table:
