@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -32,9 +33,11 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A tab without a network. Whatever its console says is kept in ``console``."""
+    """A tab without a network, but for servers on this machine where it is ``local``. Whatever its
+    console says is kept in ``console``.
+    """
 
-    def __init__(self, commands: int, answers: int) -> None:
+    def __init__(self, commands: int, answers: int, *, local: bool = False) -> None:
         self._commands, self._answers = commands, answers
         self._read = b""
         self._number = 0
@@ -46,17 +49,18 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         # Nothing is reachable; a request would be told by the console.
-        self.call("Network.emulateNetworkConditions", offline=True, latency=0,
+        self.call("Network.emulateNetworkConditions", offline=not local, latency=0,
                   downloadThroughput=0, uploadThroughput=0)  # fmt: skip
 
-    def open(self, path: Path, width: int, *, height: int = 900, dark: bool = False) -> None:
-        """Open a file in a window of such a width and wait until its charts are drawn."""
+    def open(self, path: Path | str, width: int, *, height: int = 900, dark: bool = False) -> None:
+        """Open a file or an address in a window of such a width and wait until its charts are drawn."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.console.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        url = path if isinstance(path, str) else path.resolve().as_uri()
+        self.call("Page.navigate", url=url)
         self.wait("document.readyState === 'complete'")
         self.wait(
             "[...document.querySelectorAll('.chart')].every("
@@ -112,6 +116,7 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._read:
+            assert select.select([self._answers], [], [], _SECONDS)[0], "the browser does not answer"
             piece = os.read(self._answers, 1 << 16)
             assert piece, "the browser is gone"
             self._read += piece
@@ -120,15 +125,22 @@ class Browser:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """A browser for the time of a test; skips it where there is no Chromium."""
+def browser(*, local: bool = False) -> Iterator[Browser]:
+    """A browser for the time of a test; skips it where there is no Chromium.
+
+    Parameters
+    ----------
+    local : bool
+        Whether it reaches servers on 127.0.0.1.
+    """
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(f"none of {', '.join(NAMES)} is installed")
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     with tempfile.TemporaryDirectory(prefix="cep-", ignore_cleanup_errors=True) as profile:
-        options = [*OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
+        rules = [OPTIONS[-2] + ", EXCLUDE 127.0.0.1"] if local else []
+        options = [*OPTIONS, *rules, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
         process = subprocess.Popen(
             [sys.executable, "-c", _START, str(theirs_in), str(theirs_out), found, *options],
             pass_fds=(theirs_in, theirs_out),
@@ -137,7 +149,7 @@ def browser() -> Iterator[Browser]:
         os.close(theirs_in)
         os.close(theirs_out)
         try:
-            yield Browser(ours_out, ours_in)
+            yield Browser(ours_out, ours_in, local=local)
         finally:
             process.terminate()
             process.wait(timeout=_SECONDS)
