@@ -54,6 +54,13 @@ SWEEP_FOLDERS: dict[str, Path] = {
 #: Name of the profile that is read by default, if a file has it.
 DEFAULT_PROFILE = "quick"
 
+#: Of a user's sweep that names none: seconds for which the runs of each plan are repeated, since ratios
+#: of shorter runs are noise.
+USER_SECONDS = 0.3
+
+#: Keys of sweeps without plans of single patterns, which could be equal.
+_WITHOUT_PLANS = ("methods", "planners", "user_workloads")
+
 #: Keys that a file has beside the fields of SweepConfig.
 _ABOUT = ("title", "description")
 #: Of a stream that is generated, beside its parameters: the window of every pattern on it.
@@ -272,7 +279,9 @@ def read_sweep(
     Parameters
     ----------
     source
-        A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
+        A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study. A
+        file that is no study's measures each plan for :data:`USER_SECONDS`, and equal plans once,
+        unless it says otherwise.
     profile
         A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
@@ -312,6 +321,13 @@ def read_sweep(
             if isinstance(table, Mapping)
             else table
             for name, table in values["regimes"].items()
+        }
+    if path not in named_sweeps().values():
+        about_plans = not values.keys() & {*_WITHOUT_PLANS}
+        values = {
+            "seconds": USER_SECONDS,
+            **({"share_equal_plans": True} if about_plans else {}),
+            **values,
         }
     tables = dict.fromkeys(of_profile, ("profile", str(chosen))) | dict.fromkeys(changes)
     with _located(path, text, tables):

@@ -197,6 +197,7 @@ def run(
             "rows": len(results),
             "statuses": results["status"].value_counts().to_dict(),
             "summary": _summary(results, config.seed),
+            "spread": _spread(results),
         }
         finished.append(outcome)
         if not inputs.json:
@@ -358,11 +359,21 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in wide.reset_index().to_dict("records")]
 
 
+def _spread(results: pd.DataFrame) -> float:
+    """Ratio of the quartiles of the runs of a plan, the median over plans; NaN if there are no repetitions."""
+    ended = results[results["events_per_second"].notna()]
+    cells = [name for name in ("pattern_id", "generator", "evaluator", "alpha") if name in ended]
+    quartiles = ended.groupby(cells, dropna=False)["events_per_second"].quantile([0.25, 0.75])
+    wide = quartiles.unstack()
+    return float((wide[0.75] / wide[0.25]).median()) if len(wide) else math.nan
+
+
 def _show(outcome: dict[str, Any]) -> None:
     import pandas as pd
 
     from cepbench.experiments.analysis.common_patterns import left_out_notes
     from cepbench.experiments.analysis.summary import VARIED
+    from cepbench.presentation.comparison.table import NOISY
 
     endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
     out.write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
@@ -386,6 +397,11 @@ def _show(outcome: dict[str, Any]) -> None:
         right=["events/s", "memory", "of", "missing"],
     )
     out.write_line("events/s, memory: medians over patterns of each pattern's median run")
+    if outcome["spread"] > NOISY:
+        out.write_line(
+            f"Half of the runs of a plan span a factor of {outcome['spread']:.2g} (median over plans); give "
+            "more seconds or events before relying on small ratios."
+        )
     for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
         for note in left_out_notes(part):
             out.write_line(f"{pattern_set}: {note}")

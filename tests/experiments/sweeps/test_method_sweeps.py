@@ -322,6 +322,7 @@ def test_a_sweep_file_of_methods_runs_on_spark(spark: SparkSession, tmp_path: Pa
         f"""
         methods = ["a-seq", "two-step"]
         repetitions = 1
+        seconds = 0
         partial_match_limit = 1_000_000
         data = {{ kind = "ticker-trades", events = 2000 }}
         [user_patterns]

@@ -171,6 +171,7 @@ FILE = f"""
 planners = ["NAIVE", "CHASE"]
 evaluators = ["hierarchical-stacks"]
 repetitions = 1
+seconds = 0
 data = {{ kind = "company-trades", events = 900, rates = {{ DELL = 2 }} }}
 [user_workloads]
 w = '''{QUERIES}'''

@@ -26,6 +26,7 @@ title = "Tiny"
 data = { identifiers = 12, days = 1 }
 generators = ["GREEDY", "BACKWARDS"]
 repetitions = 1
+seconds = 0
 
 [user_patterns]
 rising = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"

@@ -15,6 +15,7 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.sweep_file import (
     KEYS,
     SWEEP_FOLDERS,
+    USER_SECONDS,
     change_of,
     data_folder,
     find_sweep,
@@ -132,6 +133,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         data="x",
         planners=("NAIVE", "CHASE"),
         evaluators=("tree",),
+        seconds=USER_SECONDS,
         user_workloads=(("one", "q1 = PATTERN SEQ(A a, B b) WITHIN 5 minutes"),),
     )
     methods = read_sweep(write(tmp_path, OF_METHODS)).config("x")
@@ -140,6 +142,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         methods=("two-step", "a-seq"),
         sharing=("none", "PRETREE"),
         repetitions=1,
+        seconds=USER_SECONDS,
         user_workloads=(
             (
                 "both",
@@ -217,7 +220,17 @@ def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
     assert (changed.seed, changed.data) == (9, {"": "here"})
     bare = read_sweep(write(tmp_path, 'data = "d"\npattern_sets = ["kleene"]'))
     assert (bare.profile, bare.profiles, bare.title) == (None, (), "mine")
-    assert bare.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
+    # A user's sweep measures long enough, and equal plans once; a study's as it says.
+    assert bare.config("d") == SweepConfig(
+        data="d", pattern_sets=("kleene",), seconds=USER_SECONDS, share_equal_plans=True
+    )
+    said = read_sweep(
+        write(tmp_path, 'data = "d"\npattern_sets = ["kleene"]\nshare_equal_plans = false'),
+        changes={"seconds": 0.0},
+    )
+    assert said.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
+    assert read_sweep("mei2009/rates").config("d").seconds == 0.1
+    assert read_sweep("agrawal2008/merging").config("d").seconds == 0.0
 
 
 def test_streams_windows_and_options_vary(tmp_path: Path) -> None:

@@ -116,7 +116,9 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._read:
-            assert select.select([self._answers], [], [], _SECONDS)[0], "the browser does not answer"
+            assert select.select([self._answers], [], [], _SECONDS)[0], (
+                "the browser does not answer"
+            )
             piece = os.read(self._answers, 1 << 16)
             assert piece, "the browser is gone"
             self._read += piece
