@@ -13,12 +13,12 @@ import numpy as np
 from cepbench.engines.runs.kernels.graph import NONE, add_event, room
 from cepbench.engines.sase.kernels import partitions, starts
 from cepbench.engines.sase.kernels.conditions import holds, update
+from cepbench.engines.sase.kernels.moves import completes, moves
 from cepbench.engines.sase.kernels.profile import (
     LEFT,
     SELECTED,
     elapse,
     note,
-    note_asked,
     note_read,
 )
 from cepbench.engines.sase.kernels.runs import (
@@ -48,6 +48,8 @@ from cepbench.engines.sase.kernels.tables import (
     FREE_RUNS,
     LAST,
     LATEST,
+    LEAVES,
+    LOOP,
     MERGED,
     NEXT,
     NEXT_START,
@@ -55,17 +57,18 @@ from cepbench.engines.sase.kernels.tables import (
     NODES_A_STEP,
     OF_RUNS,
     OLDEST,
+    OWN,
     PARTITION,
     PENDING,
     PHASE,
     PREVIOUS,
-    PROCEED,
     ROOTS,
     SINGLE,
     SPLIT,
     STARTED,
     STARTS,
     STATE,
+    STAYS,
     TAKE,
     TOP_CELL,
     VISITED,
@@ -219,37 +222,16 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
 
 @njit_in_place
 def _move(run, at_state, row, pending, plan, state, events):
-    runs, vector = state.runs, state.vectors[run]
-    now, flags = events.times[row], events.flags[row]
-    edge = EDGES * at_state
-    state.tallies[EVALUATED] += 1
-    if plan.kinds[at_state] == SINGLE:
-        if (
-            flags & plan.bits[edge + BEGIN]
-            and runs[run, LAST] < now
-            and holds(edge + BEGIN, row, vector, plan, state, events)
-        ):
-            note(state.profile, at_state, SELECTED)
-            _begin(run, at_state, row, plan, state, events)
-        elif plan.dies:
-            free(state, run, plan)
-        return pending
-    after = at_state + 1
-    state.tallies[EVALUATED] += after < plan.states
-    if (
-        after < plan.states
-        and flags & plan.bits[EDGES * after + BEGIN]
-        and runs[run, LAST] < now
-        and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
-    ):
-        state.tallies[EVALUATED] += 1
-        if holds(edge + PROCEED, row, vector, plan, state, events):
-            note(state.profile, at_state, LEFT)
-            _begin(run, after, row, plan, state, events)
-    if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
+    found = moves(at_state, state.runs[run, LAST], row, state.vectors[run], plan, state, events)
+    if found & LEAVES:
+        note(state.profile, at_state, LEFT)
+        _begin(run, at_state + 1, row, plan, state, events)
+    if found & OWN:
         note(state.profile, at_state, SELECTED)
-        pending = _take(run, at_state, row, pending, plan, state, events)
-    elif plan.dies:
+        if plan.kinds[at_state] == LOOP:
+            return _take(run, at_state, row, pending, plan, state, events)
+        _begin(run, at_state, row, plan, state, events)
+    elif found & STAYS == 0:
         free(state, run, plan)
     return pending
 
@@ -347,7 +329,7 @@ def _take(run, at_state, row, pending, plan, state, events):
         runs[run, NODE] = add_event(
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
         )
-    if _completes(at_state, row, state.vectors[run], plan, state, events):
+    if completes(at_state, row, state.vectors[run], plan, state, events):
         _accept(run, state.vectors[run], runs[run, NODE], row, plan, state, events)
     if plan.ignores:
         runs[run, NEXT] = pending
@@ -357,17 +339,6 @@ def _take(run, at_state, row, pending, plan, state, events):
         runs[run, STATE], runs[run, NEXT] = target, pending
         return run
     return pending
-
-
-@njit_in_place
-def _completes(at_state, row, vector, plan, state, events):
-    """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
-    if not plan.accepts[at_state]:
-        return False
-    state.tallies[EVALUATED] += 1
-    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, state, events)
-    note_asked(state.profile, at_state, complete)
-    return complete
 
 
 @njit_in_place
@@ -399,7 +370,7 @@ def _enter(run, at_state, row, stays, node, plan, state, events):
     for column in range(vectors.shape[1]):
         scratch[column] = vectors[run, column]
     update(EDGES * at_state + BEGIN, row, scratch, plan, events)
-    if _completes(target, row, scratch, plan, state, events):
+    if completes(target, row, scratch, plan, state, events):
         _accept(run, scratch, node, row, plan, state, events)
     tied = row + 1 == len(events.times) or events.times[row + 1] == now
     earliest = now - plan.window
@@ -434,7 +405,7 @@ def _start(row, partition, tied, plan, state, events):
     node = NONE
     if not plan.counts:
         node = add_event(state.graph, events.first + row, plan.items[0], NONE)
-    if target == plan.states or _completes(target, row, scratch, plan, state, events):
+    if target == plan.states or completes(target, row, scratch, plan, state, events):
         state.found[0] += plan.counts
         if plan.reports:
             _report(np.int64(1) if plan.counts else node, scratch, row, plan, state, events)

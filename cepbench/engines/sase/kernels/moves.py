@@ -1,4 +1,4 @@
-"""The moves that a run may make on an event, where runs are kept apart.
+"""The moves that a run may make on an event, and what it becomes by selecting it.
 
 Source: [agrawal2008]_, sections 3.1 and 5.2.1.
 """
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.conditions import holds
+from cepbench.engines.sase.kernels.conditions import holds, update
+from cepbench.engines.sase.kernels.profile import note_asked
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     EDGES,
@@ -23,16 +24,21 @@ from cepbench.engines.sase.kernels.tables import (
 )
 from cepbench.kernels.jit import njit_in_place
 
+# The first COUNTERS[...] of engines that keep runs apart: accepting runs, and how many of them are
+# certain to be reported.
+ENDS, SETTLED, COUNTERS_OF_ENDS = range(3)
+
 
 class Machine(NamedTuple):
-    """Working space of conditions, and counts at states."""
+    """Working space of conditions, and what is counted."""
 
     stack: np.ndarray  #: float64 (STACK,)
     profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
+    tallies: np.ndarray  #: int64 (TALLIES,)
 
 
 @njit_in_place
-def moves(at_state, last, row, vector, plan, machine, events, tallies):
+def moves(at_state, last, row, vector, plan, machine, events):
     """The moves that the formulas of a state allow on an event in the run's window and partition.
 
     ``last``: timestamp of the run's last event.
@@ -59,7 +65,29 @@ def moves(at_state, last, row, vector, plan, machine, events, tallies):
             break
         elif step == 2:
             found |= LEAVES
-    tallies[EVALUATED] += step + 1
+    machine.tallies[EVALUATED] += step + 1
     if plan.ignores or (found & OWN == 0 and not plan.dies):
         found |= STAYS
     return found
+
+
+@njit_in_place
+def selects(at_state, row, vector, plan, machine, events):
+    """Enter an event in V at a state, unless the run ends there; returns whether it then accepts."""
+    target = plan.targets[at_state]
+    if target == plan.states:
+        return True
+    edge = EDGES * at_state + (TAKE if plan.kinds[at_state] == LOOP else BEGIN)
+    update(edge, row, vector, plan, events)
+    return completes(target, row, vector, plan, machine, events)
+
+
+@njit_in_place
+def completes(at_state, row, vector, plan, machine, events):
+    """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
+    if not plan.accepts[at_state]:
+        return False
+    machine.tallies[EVALUATED] += 1
+    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, machine, events)
+    note_asked(machine.profile, at_state, complete)
+    return complete

@@ -10,24 +10,24 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.engines.runs.kernels.graph import NONE, add_event, room
-from cepbench.engines.sase.kernels.conditions import holds, update
-from cepbench.engines.sase.kernels.moves import moves
-from cepbench.engines.sase.kernels.profile import note_asked, note_moves
+from cepbench.engines.sase.kernels.moves import (
+    COUNTERS_OF_ENDS,
+    ENDS,
+    SETTLED,
+    moves,
+    selects,
+)
+from cepbench.engines.sase.kernels.profile import note_moves
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
-    EDGES,
-    EVALUATED,
     FOUND,
     LEAVES,
-    LOOP,
     OWN,
     PEAK_RUNS,
-    PROCEED,
     REPROCESSED,
     SPLIT,
     STARTED,
     STAYS,
-    TAKE,
     VISITED,
 )
 from cepbench.kernels.batches import NEVER
@@ -38,14 +38,16 @@ from cepbench.kernels.jit import njit_in_place
 # suspended run; the moves on that event that other runs have made.
 RUN_STATE, START, LAST, ORIGIN, NODE, FROM, MADE, RUN_COLUMNS = range(8)
 
-# COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next; runs on the
-# stack, and in the list of those that have read all events; where the partition's begin in this; the
-# row behind those read; accepting runs, and how many of them are certain to be reported; the row of
-# the last event of the match to be reported, and the position of its first one; runs split off from
-# one.
+# Columns of ENDS, by accepting run: node of its last event, position of its first one.
+END_NODE, END_FIRST, END_COLUMNS = range(3)
+
+# Further COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next;
+# runs on the stack, and in the list of those that have read all events; where the partition's begin
+# in this; the row behind those read; the row of the last event of the match to be reported, and the
+# position of its first one; runs split off from one.
 (
-    CURRENT, SOURCE, NEXT_ROW, DEPTH, SUSPENDED, BASE, READ, ENDS, SETTLED, BOUND, LATEST, COPIES, COUNTERS,
-) = range(13)  # fmt: skip
+    CURRENT, SOURCE, NEXT_ROW, DEPTH, SUSPENDED, BASE, READ, BOUND, LATEST, COPIES, COUNTERS,
+) = range(COUNTERS_OF_ENDS, COUNTERS_OF_ENDS + 11)  # fmt: skip
 
 
 class Runs(NamedTuple):
@@ -61,9 +63,8 @@ class State(NamedTuple):
     stack: Runs  #: the singleton run on top of the postponed ones
     waiting: Runs  #: those that had read all events of the last batch, by partition
     suspended: Runs  #: those that have read all events of this one
-    ends: np.ndarray  #: int64 (2, n): nodes of matches, and positions of their first events
+    ends: np.ndarray  #: int64 (n, END_COLUMNS)
     counters: np.ndarray  #: int64 (COUNTERS,)
-    tallies: np.ndarray  #: int64 (TALLIES,)
 
 
 @njit_in_place
@@ -84,7 +85,7 @@ def backtrack(plan, state, graph, machine, events, spans, waiting, limit, counts
         if (
             counters[DEPTH] + 1 >= len(stack)
             or counters[SUSPENDED] == len(state.suspended.numbers)
-            or counters[ENDS] == state.ends.shape[1]
+            or counters[ENDS] == len(state.ends)
             or counters[COPIES] > limit
             or (room(graph) < 1 and not counts)
         ):
@@ -99,7 +100,7 @@ def backtrack(plan, state, graph, machine, events, spans, waiting, limit, counts
             stack[0, FROM], stack[0, MADE] = spans[current], 0
             counters[DEPTH] = 1
         elif counters[NEXT_ROW] < min(end, counters[BOUND]):
-            _start(counters[NEXT_ROW], plan, state, events)
+            _start(counters[NEXT_ROW], plan, state, machine, events)
             counters[NEXT_ROW] += 1
         else:
             counters[SETTLED] = counters[ENDS]
@@ -125,7 +126,7 @@ def _copy(source, place, target, to):
 
 
 @njit_in_place
-def _start(at, plan, state, events):
+def _start(at, plan, state, machine, events):
     """Begin a run in the start state, which reads the event first."""
     row, run = events.rows[at], state.stack.numbers[0]
     if events.flags[row] & plan.bits[BEGIN] == 0:
@@ -135,23 +136,23 @@ def _start(at, plan, state, events):
     run[ORIGIN] = events.first + row
     run[FROM], run[MADE] = at, 0
     state.counters[DEPTH] = 1
-    state.tallies[STARTED] += 1
-    _measure(state)
+    machine.tallies[STARTED] += 1
+    _measure(state, machine)
 
 
 @njit_in_place
-def _measure(state):
+def _measure(state, machine):
     """Note how many runs there are."""
     counters = state.counters
     waiting = len(state.waiting.numbers) - counters[SOURCE]
     live = counters[DEPTH] + counters[SUSPENDED] + waiting
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
+    machine.tallies[PEAK_RUNS] = max(machine.tallies[PEAK_RUNS], live)
 
 
 @njit_in_place
 def _step(plan, state, graph, machine, events, end, counts, prunes):
     """Let the singleton run read an event."""
-    counters, tallies = state.counters, state.tallies
+    counters, tallies = state.counters, machine.tallies
     top = counters[DEPTH] - 1
     run = state.stack.numbers[top]
     at = run[FROM]
@@ -174,9 +175,7 @@ def _step(plan, state, graph, machine, events, end, counts, prunes):
     counters[READ] = max(counters[READ], at + 1)
     found = OWN
     if at_state > 0:
-        found = moves(
-            at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events, tallies
-        )
+        found = moves(at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events)
         note_moves(machine.profile, at_state, found)
     found &= ~run[MADE]
     if found == 0:
@@ -194,7 +193,7 @@ def _step(plan, state, graph, machine, events, end, counts, prunes):
         counters[DEPTH] = top + 2
         counters[COPIES] += 1
         tallies[SPLIT] += 1
-        _measure(state)
+        _measure(state, machine)
     run[MADE] = 0
     if move != STAYS:
         _select(
@@ -207,23 +206,13 @@ def _select(at_state, at, plan, state, graph, machine, events, counts, prunes):
     """Select an event at a state by the singleton run."""
     counters = state.counters
     top = counters[DEPTH] - 1
-    run, vector, row = state.stack.numbers[top], state.stack.vectors[top], events.rows[at]
-    target = plan.targets[at_state]
-    update(
-        EDGES * at_state + (TAKE if plan.kinds[at_state] == LOOP else BEGIN),
-        row, vector, plan, events,
-    )  # fmt: skip
+    run, row, target = state.stack.numbers[top], events.rows[at], plan.targets[at_state]
     if not counts:
         run[NODE] = add_event(graph, events.first + row, plan.items[at_state], run[NODE])
     run[RUN_STATE], run[LAST] = target, events.times[row]
-    accepts = target == plan.states
-    if plan.accepts[target]:
-        state.tallies[EVALUATED] += 1
-        accepts = holds(EDGES * target + PROCEED, row, vector, plan, machine, events)
-        note_asked(machine.profile, target, accepts)
-    if accepts:
+    if selects(at_state, row, state.stack.vectors[top], plan, machine, events):
         if counts:
-            state.tallies[FOUND] += 1
+            machine.tallies[FOUND] += 1
         elif not prunes:
             _add_end(state, run)
         elif run[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:
@@ -240,4 +229,4 @@ def _select(at_state, at, plan, state, graph, machine, events, counts, prunes):
 def _add_end(state, run):
     end = state.counters[ENDS]
     state.counters[ENDS] = end + 1
-    state.ends[0, end], state.ends[1, end] = run[NODE], run[ORIGIN]
+    state.ends[end, END_NODE], state.ends[end, END_FIRST] = run[NODE], run[ORIGIN]

@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.conditions import holds, update
-from cepbench.engines.sase.kernels.moves import moves
-from cepbench.engines.sase.kernels.profile import elapse, note_asked, note_moves, note_stored
+from cepbench.engines.sase.kernels.moves import (
+    COUNTERS_OF_ENDS,
+    ENDS,
+    SETTLED,
+    moves,
+    selects,
+)
+from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_stored
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
-    EDGES,
-    EVALUATED,
     FOUND,
     LEAVES,
-    LOOP,
     OWN,
     PEAK_RUNS,
-    PROCEED,
     SPLIT,
     STARTED,
     STAYS,
-    TAKE,
     VISITED,
 )
 from cepbench.engines.sase.kernels.versioned_buffer import (
@@ -61,12 +61,11 @@ PARTITION = 8
 FOLLOWING = 9  # in the list of its partition, or of free runs
 RUN_COLUMNS = 10
 
-# COUNTERS[...]: the first free run and the number of free ones; numbers of the first version kept
-# and of the next one; selections logged; accepting runs, and how many of them are certain to be
-# reported; the row of the batch, and the run, to go on with.
+# Further COUNTERS[...]: the first free run and the number of free ones; numbers of the first version
+# kept and of the next one; selections logged; the row of the batch, and the run, to go on with.
 (
-    FREE, FREE_RUNS, FIRST_VERSION, NEXT_VERSION, LOGGED, ENDS, SETTLED, AT, AT_RUN, COUNTERS,
-) = range(10)  # fmt: skip
+    FREE, FREE_RUNS, FIRST_VERSION, NEXT_VERSION, LOGGED, AT, AT_RUN, COUNTERS,
+) = range(COUNTERS_OF_ENDS, COUNTERS_OF_ENDS + 8)  # fmt: skip
 
 #: The values of ``AT_RUN`` when an event arrives and when all runs have read it.
 ARRIVES, STARTS = -2, -1
@@ -89,7 +88,6 @@ class State(NamedTuple):
     log: np.ndarray  #: int64 (n, LOG_COLUMNS)
     ends: np.ndarray  #: int64 (n, END_COLUMNS)
     counters: np.ndarray  #: int64 (COUNTERS,)
-    tallies: np.ndarray  #: int64 (TALLIES,)
 
 
 @njit_in_place
@@ -124,10 +122,10 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
                 counters[AT_RUN] = ARRIVES
                 if flags & plan.bits[BEGIN] == 0:
                     break
-                run = _new_run(state, partition)
-                state.tallies[STARTED] += 1
+                run = _new_run(state, machine, partition)
+                machine.tallies[STARTED] += 1
                 runs[run, RUN_STATE] = 0
-                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, state.tallies[STARTED]
+                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, machine.tallies[STARTED]
                 runs[run, RUN_STACK], runs[run, RUN_ENTRY] = NONE, NONE
                 runs[run, START], runs[run, ORIGIN] = now, events.first + row
                 found = OWN
@@ -140,11 +138,10 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
                 at_state = runs[run, RUN_STATE]
                 found = STAYS
                 if plan.dies or flags & plan.relevant[at_state]:
-                    state.tallies[VISITED] += 1
+                    machine.tallies[VISITED] += 1
                     found = moves(
-                        at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events,
-                        state.tallies,
-                    )  # fmt: skip
+                        at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events
+                    )
                     note_moves(machine.profile, at_state, found)
             for move in (LEAVES, OWN):
                 if found & move:
@@ -163,7 +160,7 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
 
 
 @njit_in_place
-def _new_run(state, partition):
+def _new_run(state, machine, partition):
     """A run from the pool."""
     counters = state.counters
     run = counters[FREE]
@@ -171,7 +168,7 @@ def _new_run(state, partition):
     counters[FREE_RUNS] -= 1
     state.runs[run, PARTITION] = partition
     live = len(state.runs) - counters[FREE_RUNS]
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
+    machine.tallies[PEAK_RUNS] = max(machine.tallies[PEAK_RUNS], live)
     return run
 
 
@@ -210,7 +207,6 @@ def _select(run, leaves, copies, row, plan, state, machine, events, counts):
     """Select an event: by the run itself, or by a copy with a version of its own."""
     runs, counters, now = state.runs, state.counters, events.times[row]
     stack = runs[run, RUN_STATE] + leaves
-    edge = EDGES * stack + (TAKE if plan.kinds[stack] == LOOP else BEGIN)
     target = plan.targets[stack]
     prefix, digit = runs[run, RUN_PREFIX], runs[run, RUN_DIGIT]
     if leaves or (copies and target == stack):
@@ -219,24 +215,17 @@ def _select(run, leaves, copies, row, plan, state, machine, events, counts):
     if copies:
         # The next instance of splitting at this state.
         runs[run, RUN_DIGIT] += 1
-        state.tallies[SPLIT] += 1
+        machine.tallies[SPLIT] += 1
         if target < plan.states:
-            copy = _new_run(state, runs[run, PARTITION])
+            copy = _new_run(state, machine, runs[run, PARTITION])
             for field in (START, ORIGIN):
                 runs[copy, field] = runs[run, field]
             for column in range(state.vectors.shape[1]):
                 state.vectors[copy, column] = state.vectors[run, column]
             run = copy
-    if target < plan.states:
-        update(edge, row, state.vectors[run], plan, events)
-    accepts = target == plan.states
-    if plan.accepts[target]:
-        state.tallies[EVALUATED] += 1
-        accepts = holds(EDGES * target + PROCEED, row, state.vectors[run], plan, machine, events)
-        note_asked(machine.profile, target, accepts)
-    if accepts:
+    if selects(stack, row, state.vectors[run], plan, machine, events):
         if counts:
-            state.tallies[FOUND] += 1
+            machine.tallies[FOUND] += 1
         else:
             end = counters[ENDS]
             counters[ENDS] = end + 1
