@@ -5,10 +5,6 @@ Source: [agrawal2008]_, sections 3.1 and 5.2.1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from cepbench.engines.sase.kernels.conditions import holds, update
 from cepbench.engines.sase.kernels.profile import note_asked
 from cepbench.engines.sase.kernels.tables import (
@@ -24,24 +20,12 @@ from cepbench.engines.sase.kernels.tables import (
 )
 from cepbench.kernels.jit import njit_in_place
 
-# The first COUNTERS[...] of engines that keep runs apart: accepting runs, and how many of them are
-# certain to be reported.
-ENDS, SETTLED, COUNTERS_OF_ENDS = range(3)
-
-
-class Machine(NamedTuple):
-    """Working space of conditions, and what is counted."""
-
-    stack: np.ndarray  #: float64 (STACK,)
-    profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
-    tallies: np.ndarray  #: int64 (TALLIES,)
-
 
 @njit_in_place
-def moves(at_state, last, row, vector, plan, machine, events):
+def moves(at_state, last, row, vector, plan, runs, events):
     """The moves that the formulas of a state allow on an event in the run's window and partition.
 
-    ``last``: timestamp of the run's last event.
+    ``last``: timestamp of the run's last event. ``runs``: a pool of runs, or merged ones.
 
     Returns the sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
     """
@@ -57,7 +41,7 @@ def moves(at_state, last, row, vector, plan, machine, events):
         passes = (
             (step == 2 or flags & plan.bits[edge] != 0)
             and (not begins or last < now)
-            and holds(edge, row, vector, plan, machine, events)
+            and holds(edge, row, vector, plan, runs, events)
         )
         if step == 0:
             found = OWN if passes else 0
@@ -65,29 +49,29 @@ def moves(at_state, last, row, vector, plan, machine, events):
             break
         elif step == 2:
             found |= LEAVES
-    machine.tallies[EVALUATED] += step + 1
+    runs.tallies[EVALUATED] += step + 1
     if plan.ignores or (found & OWN == 0 and not plan.dies):
         found |= STAYS
     return found
 
 
 @njit_in_place
-def selects(at_state, row, vector, plan, machine, events):
+def selects(at_state, row, vector, plan, runs, events):
     """Enter an event in V at a state, unless the run ends there; returns whether it then accepts."""
     target = plan.targets[at_state]
     if target == plan.states:
         return True
     edge = EDGES * at_state + (TAKE if plan.kinds[at_state] == LOOP else BEGIN)
     update(edge, row, vector, plan, events)
-    return completes(target, row, vector, plan, machine, events)
+    return completes(target, row, vector, plan, runs, events)
 
 
 @njit_in_place
-def completes(at_state, row, vector, plan, machine, events):
+def completes(at_state, row, vector, plan, runs, events):
     """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
     if not plan.accepts[at_state]:
         return False
-    machine.tallies[EVALUATED] += 1
-    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, machine, events)
-    note_asked(machine.profile, at_state, complete)
+    runs.tallies[EVALUATED] += 1
+    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, runs, events)
+    note_asked(runs.profile, at_state, complete)
     return complete
