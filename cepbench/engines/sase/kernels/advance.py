@@ -13,7 +13,7 @@ import numpy as np
 from cepbench.engines.runs.kernels.graph import NONE, add_event, room
 from cepbench.engines.sase.kernels import partitions, starts
 from cepbench.engines.sase.kernels.conditions import holds, update
-from cepbench.engines.sase.kernels.moves import completes, moves
+from cepbench.engines.sase.kernels.moves import completes
 from cepbench.engines.sase.kernels.profile import (
     LEFT,
     SELECTED,
@@ -48,8 +48,6 @@ from cepbench.engines.sase.kernels.tables import (
     FREE_RUNS,
     LAST,
     LATEST,
-    LEAVES,
-    LOOP,
     MERGED,
     NEXT,
     NEXT_START,
@@ -57,18 +55,17 @@ from cepbench.engines.sase.kernels.tables import (
     NODES_A_STEP,
     OF_RUNS,
     OLDEST,
-    OWN,
     PARTITION,
     PENDING,
     PHASE,
     PREVIOUS,
+    PROCEED,
     ROOTS,
     SINGLE,
     SPLIT,
     STARTED,
     STARTS,
     STATE,
-    STAYS,
     TAKE,
     TOP_CELL,
     VISITED,
@@ -222,16 +219,37 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
 
 @njit_in_place
 def _move(run, at_state, row, pending, plan, state, events):
-    found = moves(at_state, state.runs[run, LAST], row, state.vectors[run], plan, state, events)
-    if found & LEAVES:
-        note(state.profile, at_state, LEFT)
-        _begin(run, at_state + 1, row, plan, state, events)
-    if found & OWN:
+    runs, vector = state.runs, state.vectors[run]
+    now, flags = events.times[row], events.flags[row]
+    edge = EDGES * at_state
+    state.tallies[EVALUATED] += 1
+    if plan.kinds[at_state] == SINGLE:
+        if (
+            flags & plan.bits[edge + BEGIN]
+            and runs[run, LAST] < now
+            and holds(edge + BEGIN, row, vector, plan, state, events)
+        ):
+            note(state.profile, at_state, SELECTED)
+            _begin(run, at_state, row, plan, state, events)
+        elif plan.dies:
+            free(state, run, plan)
+        return pending
+    after = at_state + 1
+    state.tallies[EVALUATED] += after < plan.states
+    if (
+        after < plan.states
+        and flags & plan.bits[EDGES * after + BEGIN]
+        and runs[run, LAST] < now
+        and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
+    ):
+        state.tallies[EVALUATED] += 1
+        if holds(edge + PROCEED, row, vector, plan, state, events):
+            note(state.profile, at_state, LEFT)
+            _begin(run, after, row, plan, state, events)
+    if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
         note(state.profile, at_state, SELECTED)
-        if plan.kinds[at_state] == LOOP:
-            return _take(run, at_state, row, pending, plan, state, events)
-        _begin(run, at_state, row, plan, state, events)
-    elif found & STAYS == 0:
+        pending = _take(run, at_state, row, pending, plan, state, events)
+    elif plan.dies:
         free(state, run, plan)
     return pending
 

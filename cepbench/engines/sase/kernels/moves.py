@@ -29,30 +29,31 @@ def moves(at_state, last, row, vector, plan, runs, events):
 
     Returns the sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
     """
-    now, flags = events.times[row], events.flags[row]
-    is_loop = plan.kinds[at_state] == LOOP
-    found = 0
-    for step in range(3 if is_loop and at_state + 1 < plan.states else 1):
-        # Whether the event is of a further item, for which time must have passed.
-        begins = step == 1 or (step == 0 and not is_loop)
-        edge = EDGES * at_state + (TAKE if is_loop else BEGIN)
-        if step > 0:
-            edge = EDGES * (at_state + 1) + BEGIN if step == 1 else EDGES * at_state + PROCEED
-        passes = (
-            (step == 2 or flags & plan.bits[edge] != 0)
-            and (not begins or last < now)
-            and holds(edge, row, vector, plan, runs, events)
-        )
-        if step == 0:
-            found = OWN if passes else 0
-        elif not passes:
-            break
-        elif step == 2:
-            found |= LEAVES
-    runs.tallies[EVALUATED] += step + 1
-    if plan.ignores or (found & OWN == 0 and not plan.dies):
-        found |= STAYS
-    return found
+    now, flags, edge = events.times[row], events.flags[row], EDGES * at_state
+    found = STAYS if plan.ignores else 0
+    runs.tallies[EVALUATED] += 1
+    if plan.kinds[at_state] == LOOP:
+        after = edge + EDGES
+        if at_state + 1 < plan.states:
+            runs.tallies[EVALUATED] += 1
+            # Of a further item, for which time must have passed.
+            if (
+                flags & plan.bits[after + BEGIN]
+                and last < now
+                and holds(after + BEGIN, row, vector, plan, runs, events)
+            ):
+                runs.tallies[EVALUATED] += 1
+                if holds(edge + PROCEED, row, vector, plan, runs, events):
+                    found |= LEAVES
+        if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, runs, events):
+            return found | OWN
+    elif (
+        flags & plan.bits[edge + BEGIN]
+        and last < now
+        and holds(edge + BEGIN, row, vector, plan, runs, events)
+    ):
+        return found | OWN
+    return found if plan.dies else found | STAYS
 
 
 @njit_in_place

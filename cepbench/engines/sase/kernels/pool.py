@@ -1,4 +1,4 @@
-"""Runs that are kept apart: one table of them, in which those that have ended are free."""
+"""The table of runs, in which those that have ended are free, and what is in it of runs apart."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.tables import PEAK_RUNS
+from cepbench.engines.sase.kernels.tables import (
+    COLUMNS_OF_ALL,
+    COUNTERS_OF_ALL,
+    FREE_RUN,
+    FREE_RUNS,
+    NEXT,
+    PARTITION,
+    PEAK_RUNS,
+    STATE,
+)
 from cepbench.kernels.jit import njit_in_place
 
-# Columns of RUNS, to which engines add their own.
-RUN_STATE = 0  # -1: no run
-START, LAST = 1, 2  # timestamps of its first and of its last event
-ORIGIN = 3  # position of its first event
-PARTITION = 4
-FOLLOWING = 5  # in the list that it is in
-COLUMNS_OF_ALL = 6
+# Further columns of RUNS that are apart: timestamp and position of the first event.
+START, ORIGIN, COLUMNS_APART = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 3)
 
-# The first COUNTERS[...]: the first free run and the number of free ones; accepting runs, and how many
-# of them are certain to be reported.
-FREE, FREE_RUNS, ENDS, SETTLED, COUNTERS_OF_ALL = range(5)
+# Further COUNTERS[...] of runs apart: accepting ones, and how many of them are certain to be reported.
+ENDS, SETTLED, COUNTERS_APART = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 3)
 
 #: No run.
 NONE = -1
@@ -29,7 +32,7 @@ ENDS_A_STEP = 2
 
 
 class Pool(NamedTuple):
-    """Runs, and what they share."""
+    """Runs that are apart, and what they share."""
 
     runs: np.ndarray  #: int64 (capacity, columns)
     vectors: np.ndarray  #: float64 (capacity, columns): V
@@ -44,10 +47,10 @@ class Pool(NamedTuple):
 def new_run(pool, partition):
     """A run in the start state, without V."""
     runs, counters = pool.runs, pool.counters
-    run = counters[FREE]
-    counters[FREE] = runs[run, FOLLOWING]
+    run = counters[FREE_RUN]
+    counters[FREE_RUN] = runs[run, NEXT]
     counters[FREE_RUNS] -= 1
-    runs[run, RUN_STATE], runs[run, PARTITION] = 0, partition
+    runs[run, STATE], runs[run, PARTITION] = 0, partition
     live = len(runs) - counters[FREE_RUNS]
     pool.tallies[PEAK_RUNS] = max(pool.tallies[PEAK_RUNS], live)
     return run
@@ -67,9 +70,9 @@ def copied(pool, run):
 @njit_in_place
 def free(pool, run):
     """End a run that is in no list."""
-    pool.runs[run, RUN_STATE] = NONE
-    pool.runs[run, FOLLOWING] = pool.counters[FREE]
-    pool.counters[FREE] = run
+    pool.runs[run, STATE] = NONE
+    pool.runs[run, NEXT] = pool.counters[FREE_RUN]
+    pool.counters[FREE_RUN] = run
     pool.counters[FREE_RUNS] += 1
 
 

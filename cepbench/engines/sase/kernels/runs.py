@@ -10,15 +10,13 @@ when the later one has passed, because an event of that very timestamp may follo
 from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_union
-from cepbench.engines.sase.kernels import starts
+from cepbench.engines.sase.kernels import pool, starts
 from cepbench.engines.sase.kernels.conditions import hashed, is_equal
 from cepbench.engines.sase.kernels.profile import note_stored
 from cepbench.engines.sase.kernels.tables import (
     BUCKET,
     CHAIN,
     DOOMED,
-    FREE_RUN,
-    FREE_RUNS,
     HIGH,
     IS_LINKED,
     LAST,
@@ -29,7 +27,6 @@ from cepbench.engines.sase.kernels.tables import (
     NODE,
     OF_RUNS,
     PARTITION,
-    PEAK_RUNS,
     PREVIOUS,
     SIZE,
     STATE,
@@ -46,18 +43,14 @@ _NONE = -1
 @njit_in_place
 def new_run(state, at_state, partition):
     """A run without V and histories, in no table."""
-    runs, counters = state.runs, state.counters
-    run = counters[FREE_RUN]
-    counters[FREE_RUN] = runs[run, NEXT]
-    counters[FREE_RUNS] -= 1
+    runs = state.runs
+    run = pool.new_run(state, partition)
     runs[run, STATE] = at_state
-    runs[run, PARTITION] = partition
     # It may be in the list of those that wait, from the run that it was before.
     runs[run, IS_LINKED] = runs[run, SIZE] = 0
     runs[run, LOW] = runs[run, HIGH] = 0
     runs[run, DOOMED] = NEVER
     state.partitions[partition, OF_RUNS] += 1
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], len(runs) - counters[FREE_RUNS])
     return run
 
 
@@ -77,15 +70,12 @@ def copied(state, run, at_state, earliest):
 @njit
 def free(state, run, plan):
     """End a run."""
-    runs, counters = state.runs, state.counters
+    runs = state.runs
     if runs[run, IS_LINKED] == 1:
         unlink(state, run, plan)
     starts.release(state, run)
     state.partitions[runs[run, PARTITION], OF_RUNS] -= 1
-    runs[run, STATE] = _NONE
-    runs[run, NEXT] = counters[FREE_RUN]
-    counters[FREE_RUN] = run
-    counters[FREE_RUNS] += 1
+    pool.free(state, run)
 
 
 @njit_in_place

@@ -8,15 +8,11 @@ from __future__ import annotations
 from cepbench.engines.runs.kernels.graph import add_event, room
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
-    COLUMNS_OF_ALL,
-    COUNTERS_OF_ALL,
+    COLUMNS_APART,
+    COUNTERS_APART,
     ENDS,
-    FOLLOWING,
-    FREE_RUNS,
-    LAST,
     NONE,
     ORIGIN,
-    RUN_STATE,
     SETTLED,
     START,
     copied,
@@ -27,11 +23,15 @@ from cepbench.engines.sase.kernels.profile import note_moves
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     FOUND,
+    FREE_RUNS,
+    LAST,
     LEAVES,
+    NEXT,
     OWN,
     REPROCESSED,
     SPLIT,
     STARTED,
+    STATE,
     STAYS,
     VISITED,
 )
@@ -40,7 +40,7 @@ from cepbench.kernels.jit import njit_in_place
 
 # Further columns of RUNS: node of the last event in the graph; the row from which a run reads, or the
 # number of those suspended before it; the moves on that event that other runs have made.
-NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 4)
+NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_APART, COLUMNS_APART + 4)
 
 # Columns of ENDS, by accepting run: node of its last event, position of its first one.
 END_NODE, END_FIRST, END_COLUMNS = range(3)
@@ -52,7 +52,7 @@ END_NODE, END_FIRST, END_COLUMNS = range(3)
 # one; runs split off from one.
 (
     CURRENT, SOURCE, NEXT_ROW, TOP, SUSPENDED, NUMBER, READ, BOUND, LATEST, COPIES, COUNTERS,
-) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 11)  # fmt: skip
+) = range(COUNTERS_APART, COUNTERS_APART + 11)  # fmt: skip
 
 
 @njit_in_place
@@ -107,7 +107,7 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
 @njit_in_place
 def _push(pool, run, first):
     """Enter a run in a list, whose first one is in this counter."""
-    pool.runs[run, FOLLOWING] = pool.counters[first]
+    pool.runs[run, NEXT] = pool.counters[first]
     pool.counters[first] = run
 
 
@@ -115,7 +115,7 @@ def _push(pool, run, first):
 def _popped(pool, first):
     """The first run of a list, which it leaves."""
     run = pool.counters[first]
-    pool.counters[first] = pool.runs[run, FOLLOWING]
+    pool.counters[first] = pool.runs[run, NEXT]
     return run
 
 
@@ -141,7 +141,7 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     counters, tallies = pool.counters, pool.tallies
     run = counters[TOP]
     its = pool.runs[run]
-    at, at_state = its[FROM], its[RUN_STATE]
+    at, at_state = its[FROM], its[STATE]
     if at == end or at >= counters[BOUND]:
         _popped(pool, TOP)
         if at == end and counters[BOUND] == NEVER:
@@ -192,7 +192,7 @@ def _select(run, at_state, at, plan, pool, graph, events, counts, prunes):
     row, target = events.rows[at], plan.targets[at_state]
     if not counts:
         its[NODE] = add_event(graph, events.first + row, plan.items[at_state], its[NODE])
-    its[RUN_STATE], its[LAST] = target, events.times[row]
+    its[STATE], its[LAST] = target, events.times[row]
     if selects(at_state, row, pool.vectors[run], plan, pool, events):
         if counts:
             pool.tallies[FOUND] += 1

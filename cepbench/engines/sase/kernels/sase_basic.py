@@ -11,16 +11,11 @@ import numpy as np
 
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
-    COLUMNS_OF_ALL,
-    COUNTERS_OF_ALL,
+    COLUMNS_APART,
+    COUNTERS_APART,
     ENDS,
-    FOLLOWING,
-    FREE_RUNS,
-    LAST,
     NONE,
     ORIGIN,
-    PARTITION,
-    RUN_STATE,
     SETTLED,
     START,
     copied,
@@ -31,10 +26,15 @@ from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_store
 from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     FOUND,
+    FREE_RUNS,
+    LAST,
     LEAVES,
+    NEXT,
     OWN,
+    PARTITION,
     SPLIT,
     STARTED,
+    STATE,
     STAYS,
     VISITED,
 )
@@ -60,13 +60,13 @@ from cepbench.engines.sase.kernels.versioned_buffer import (
 from cepbench.kernels.jit import njit_in_place
 
 # Further columns of RUNS: the version of a run; its last event, by stack and number there.
-RUN_PREFIX, RUN_DIGIT, RUN_STACK, RUN_ENTRY, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 5)
+RUN_PREFIX, RUN_DIGIT, RUN_STACK, RUN_ENTRY, RUN_COLUMNS = range(COLUMNS_APART, COLUMNS_APART + 5)
 
 # Further COUNTERS[...]: numbers of the first version kept and of the next one; selections logged; the
 # row of the batch, and the run, to go on with.
 (
     FIRST_VERSION, NEXT_VERSION, LOGGED, AT, AT_RUN, COUNTERS,
-) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 6)  # fmt: skip
+) = range(COUNTERS_APART, COUNTERS_APART + 6)  # fmt: skip
 
 #: The values of ``AT_RUN`` when an event arrives and when all runs have read it.
 ARRIVES, STARTS = -2, -1
@@ -126,12 +126,12 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
                 runs[run, START], runs[run, ORIGIN] = now, events.first + row
                 found = OWN
             else:
-                counters[AT_RUN] = runs[run, FOLLOWING]
-                note_stored(pool.profile, runs[run, RUN_STATE], -1)
+                counters[AT_RUN] = runs[run, NEXT]
+                note_stored(pool.profile, runs[run, STATE], -1)
                 if runs[run, START] < now - plan.window:
                     free(pool, run)
                     continue
-                at_state = runs[run, RUN_STATE]
+                at_state = runs[run, STATE]
                 found = STAYS
                 if plan.dies or flags & plan.relevant[at_state]:
                     pool.tallies[VISITED] += 1
@@ -158,9 +158,9 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
 @njit_in_place
 def _enter(pool, state, run):
     """Enter a run in the list of its partition."""
-    note_stored(pool.profile, pool.runs[run, RUN_STATE], 1)
+    note_stored(pool.profile, pool.runs[run, STATE], 1)
     partition = pool.runs[run, PARTITION]
-    pool.runs[run, FOLLOWING] = state.heads[partition]
+    pool.runs[run, NEXT] = state.heads[partition]
     state.heads[partition] = run
 
 
@@ -180,7 +180,7 @@ def _longer(pool, state, prefix, digit, now):
 def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     """Select an event: by the run itself, or by a copy with a version of its own."""
     runs, counters, now = pool.runs, pool.counters, events.times[row]
-    stack = runs[run, RUN_STATE] + leaves
+    stack = runs[run, STATE] + leaves
     target = plan.targets[stack]
     prefix, digit = runs[run, RUN_PREFIX], runs[run, RUN_DIGIT]
     if leaves or (copies and target == stack):
@@ -208,7 +208,7 @@ def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     if target != stack:
         # Versions have a digit for each state up to the current one.
         prefix, digit = _longer(pool, state, prefix, digit, now), 0
-    runs[run, RUN_STATE] = target
+    runs[run, STATE] = target
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
     runs[run, LAST] = now
@@ -249,8 +249,8 @@ def _report(pool, state, partition):
     counters[ENDS] = counters[SETTLED] = kept
     run = state.heads[partition]
     while run >= 0:
-        following = pool.runs[run, FOLLOWING]
-        note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
+        following = pool.runs[run, NEXT]
+        note_stored(pool.profile, pool.runs[run, STATE], -1)
         free(pool, run)
         run = following
     state.heads[partition] = NONE
