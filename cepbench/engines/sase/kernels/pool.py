@@ -6,23 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.tables import (
-    COLUMNS_OF_ALL,
-    COUNTERS_OF_ALL,
-    FREE_RUN,
-    FREE_RUNS,
-    NEXT,
-    PARTITION,
-    PEAK_RUNS,
-    STATE,
-)
+from cepbench.engines.sase.kernels import tables
 from cepbench.kernels.jit import njit_in_place
 
 # Further columns of RUNS that are apart: timestamp and position of the first event.
-START, ORIGIN, COLUMNS_APART = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 3)
+START, ORIGIN, COLUMNS_APART = range(tables.COLUMNS_OF_ALL, tables.COLUMNS_OF_ALL + 3)
 
 # Further COUNTERS[...] of runs apart: accepting ones, and how many of them are certain to be reported.
-ENDS, SETTLED, COUNTERS_APART = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 3)
+ENDS, SETTLED, COUNTERS_APART = range(tables.COUNTERS_OF_ALL, tables.COUNTERS_OF_ALL + 3)
 
 #: No run.
 NONE = -1
@@ -47,19 +38,19 @@ class Pool(NamedTuple):
 def new_run(pool, partition):
     """A run in the start state, without V."""
     runs, counters = pool.runs, pool.counters
-    run = counters[FREE_RUN]
-    counters[FREE_RUN] = runs[run, NEXT]
-    counters[FREE_RUNS] -= 1
-    runs[run, STATE], runs[run, PARTITION] = 0, partition
-    live = len(runs) - counters[FREE_RUNS]
-    pool.tallies[PEAK_RUNS] = max(pool.tallies[PEAK_RUNS], live)
+    run = counters[tables.FREE_RUN]
+    counters[tables.FREE_RUN] = runs[run, tables.NEXT]
+    counters[tables.FREE_RUNS] -= 1
+    runs[run, tables.STATE], runs[run, tables.PARTITION] = 0, partition
+    live = len(runs) - counters[tables.FREE_RUNS]
+    pool.tallies[tables.PEAK_RUNS] = max(pool.tallies[tables.PEAK_RUNS], live)
     return run
 
 
 @njit_in_place
 def copied(pool, run):
     """A copy of a run, in no list."""
-    copy = new_run(pool, pool.runs[run, PARTITION])
+    copy = new_run(pool, pool.runs[run, tables.PARTITION])
     for field in range(pool.runs.shape[1]):
         pool.runs[copy, field] = pool.runs[run, field]
     for column in range(pool.vectors.shape[1]):
@@ -70,10 +61,10 @@ def copied(pool, run):
 @njit_in_place
 def free(pool, run):
     """End a run that is in no list."""
-    pool.runs[run, STATE] = NONE
-    pool.runs[run, NEXT] = pool.counters[FREE_RUN]
-    pool.counters[FREE_RUN] = run
-    pool.counters[FREE_RUNS] += 1
+    pool.runs[run, tables.STATE] = NONE
+    pool.runs[run, tables.NEXT] = pool.counters[tables.FREE_RUN]
+    pool.counters[tables.FREE_RUN] = run
+    pool.counters[tables.FREE_RUNS] += 1
 
 
 @njit_in_place

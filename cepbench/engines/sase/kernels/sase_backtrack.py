@@ -6,6 +6,7 @@ Source: [agrawal2008]_, section 5.2.3.
 from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_event, room
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_APART,
@@ -20,21 +21,6 @@ from cepbench.engines.sase.kernels.pool import (
     new_run,
 )
 from cepbench.engines.sase.kernels.profile import note_moves
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    FOUND,
-    FREE_RUNS,
-    LAST,
-    LEAVES,
-    NEXT,
-    OWN,
-    REPROCESSED,
-    SPLIT,
-    STARTED,
-    STATE,
-    STAYS,
-    VISITED,
-)
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
@@ -71,7 +57,7 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
         current = counters[CURRENT]
         end = spans[current + 1]
         if (
-            counters[FREE_RUNS] == 0
+            counters[tables.FREE_RUNS] == 0
             or counters[ENDS] == len(pool.ends)
             or counters[COPIES] > limit
             or (room(graph) < 1 and not counts)
@@ -107,7 +93,7 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
 @njit_in_place
 def _push(pool, run, first):
     """Enter a run in a list, whose first one is in this counter."""
-    pool.runs[run, NEXT] = pool.counters[first]
+    pool.runs[run, tables.NEXT] = pool.counters[first]
     pool.counters[first] = run
 
 
@@ -115,7 +101,7 @@ def _push(pool, run, first):
 def _popped(pool, first):
     """The first run of a list, which it leaves."""
     run = pool.counters[first]
-    pool.counters[first] = pool.runs[run, NEXT]
+    pool.counters[first] = pool.runs[run, tables.NEXT]
     return run
 
 
@@ -123,16 +109,16 @@ def _popped(pool, first):
 def _start(at, plan, pool, events):
     """Begin a run in the start state, which reads the event first."""
     row, counters = events.rows[at], pool.counters
-    if events.flags[row] & plan.bits[BEGIN] == 0:
+    if events.flags[row] & plan.bits[tables.BEGIN] == 0:
         return
     run = new_run(pool, counters[CURRENT])
     its = pool.runs[run]
     its[NODE] = NONE
-    its[START], its[LAST] = events.times[row], events.times[row] - 1
+    its[START], its[tables.LAST] = events.times[row], events.times[row] - 1
     its[ORIGIN] = events.first + row
     its[FROM], its[MADE] = at, 0
     _push(pool, run, TOP)
-    pool.tallies[STARTED] += 1
+    pool.tallies[tables.STARTED] += 1
 
 
 @njit_in_place
@@ -141,7 +127,7 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     counters, tallies = pool.counters, pool.tallies
     run = counters[TOP]
     its = pool.runs[run]
-    at, at_state = its[FROM], its[STATE]
+    at, at_state = its[FROM], its[tables.STATE]
     if at == end or at >= counters[BOUND]:
         _popped(pool, TOP)
         if at == end and counters[BOUND] == NEVER:
@@ -158,12 +144,12 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     its[FROM] = at + 1
     if not (plan.dies or events.flags[row] & plan.relevant[at_state]):
         return
-    tallies[VISITED] += at_state > 0
-    tallies[REPROCESSED] += at < counters[READ]
+    tallies[tables.VISITED] += at_state > 0
+    tallies[tables.REPROCESSED] += at < counters[READ]
     counters[READ] = max(counters[READ], at + 1)
-    found = OWN
+    found = tables.OWN
     if at_state > 0:
-        found = moves(at_state, its[LAST], row, pool.vectors[run], plan, pool, events)
+        found = moves(at_state, its[tables.LAST], row, pool.vectors[run], plan, pool, events)
         note_moves(pool.profile, at_state, found)
     found &= ~its[MADE]
     if found == 0:
@@ -179,10 +165,12 @@ def _step(plan, pool, graph, events, end, counts, prunes):
         pool.runs[run, FROM] = at + 1
         _push(pool, run, TOP)
         counters[COPIES] += 1
-        tallies[SPLIT] += 1
+        tallies[tables.SPLIT] += 1
     pool.runs[run, MADE] = 0
-    if move != STAYS:
-        _select(run, at_state + (move == LEAVES), at, plan, pool, graph, events, counts, prunes)
+    if move != tables.STAYS:
+        _select(
+            run, at_state + (move == tables.LEAVES), at, plan, pool, graph, events, counts, prunes
+        )
 
 
 @njit_in_place
@@ -192,10 +180,10 @@ def _select(run, at_state, at, plan, pool, graph, events, counts, prunes):
     row, target = events.rows[at], plan.targets[at_state]
     if not counts:
         its[NODE] = add_event(graph, events.first + row, plan.items[at_state], its[NODE])
-    its[STATE], its[LAST] = target, events.times[row]
+    its[tables.STATE], its[tables.LAST] = target, events.times[row]
     if selects(at_state, row, pool.vectors[run], plan, pool, events):
         if counts:
-            pool.tallies[FOUND] += 1
+            pool.tallies[tables.FOUND] += 1
         elif not prunes:
             _add_end(pool, run)
         elif its[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:
