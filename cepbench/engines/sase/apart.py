@@ -46,7 +46,7 @@ class ApartEngine(AutomatonEngine):
             profile=self.profile,
             stack=np.empty(STACK),
         )
-        self.pool.counters[tables.FREE_RUN] = pool.NONE
+        self.pool.counters[pool.FREE] = pool.NONE
         self._partitions = Partitions(self.layout.plan.keys)
         self._prunes = task.branches[0].output != "all"
 
@@ -70,7 +70,7 @@ class ApartEngine(AutomatonEngine):
 
     def _make_room(self) -> None:
         runs, ends, counters = self.pool.runs, self.pool.ends, self.pool.counters
-        if 2 * counters[tables.FREE_RUNS] < max(1, len(runs)):
+        if 2 * counters[pool.FREE_RUNS] < max(1, len(runs)):
             self._add_runs()
         if 2 * (counters[pool.ENDS] + pool.ENDS_A_STEP) > len(ends):
             self.pool = self.pool._replace(ends=np.concatenate((ends, ends)))
@@ -87,16 +87,16 @@ class ApartEngine(AutomatonEngine):
 
     def _waiting(self) -> np.ndarray:
         """The numbers of the runs that go on with the next events."""
-        return np.flatnonzero(self.pool.runs[:, tables.STATE] >= 0)
+        return np.flatnonzero(self.pool.runs[:, pool.RUN_STATE] >= 0)
 
     def _compact(self, earliest: int) -> None:
         """Keep the runs alone that began at ``earliest`` or later."""
         runs, numbers = self.pool.runs, self._waiting()
         live = numbers[runs[numbers, pool.START] >= earliest]
-        live = live[self._partitions.keep(runs[live, tables.PARTITION])]
+        live = live[self._partitions.keep(runs[live, pool.PARTITION])]
         self._take(live)
-        self.pool.counters[tables.FREE_RUN] = pool.NONE
-        self.pool.counters[tables.FREE_RUNS] = 0
+        self.pool.counters[pool.FREE] = pool.NONE
+        self.pool.counters[pool.FREE_RUNS] = 0
 
     def _take(self, numbers: np.ndarray) -> None:
         """Keep the runs of these numbers alone, in this order."""

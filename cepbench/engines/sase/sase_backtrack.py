@@ -28,7 +28,14 @@ from cepbench.engines.sase.apart import ApartEngine
 from cepbench.engines.sase.automaton_engine import BUFFER
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
-from cepbench.engines.sase.kernels.pool import COUNTERS_APART, ENDS, NONE, ORIGIN
+from cepbench.engines.sase.kernels.pool import (
+    COUNTERS_OF_ALL,
+    ENDS,
+    NONE,
+    ORIGIN,
+    PARTITION,
+    RUN_STATE,
+)
 from cepbench.engines.sase.kernels.profile import STORED, SUM
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.errors import PartialMatchLimitError
@@ -66,11 +73,11 @@ class BacktrackEngine(ApartEngine):
         edges = np.arange(number + 1)
         spans = np.searchsorted(its[rows], edges)
         waiting = np.searchsorted(held[order], edges)
-        self.pool.runs[:, tables.PARTITION] = held
+        self.pool.runs[:, PARTITION] = held
         self._take(order)
         self._add_runs()
         counters = self.pool.counters
-        counters[COUNTERS_APART:] = 0
+        counters[COUNTERS_OF_ALL:] = 0
         counters[[kernel.TOP, kernel.SUSPENDED, kernel.LATEST]] = NONE
         counters[kernel.BOUND] = NEVER
         return events, spans, waiting
@@ -112,7 +119,7 @@ class BacktrackEngine(ApartEngine):
         runs = self.pool.runs
         ends = self.pool.ends[: self.pool.counters[ENDS], kernel.END_FIRST]
         # All that later runs select is later.
-        starts = runs[runs[:, tables.STATE] >= 0, ORIGIN].min(initial=NEVER)
+        starts = runs[runs[:, RUN_STATE] >= 0, ORIGIN].min(initial=NEVER)
         reclaim(self._graph, int(ends.min(initial=starts)))
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels.tables import (
+    FREE_PARTITION,
+    NEXT_PARTITION,
+    NEXT_START,
+    OF_RUNS,
+    OLDEST,
+)
 from cepbench.kernels.hashing import bucket_of
 from cepbench.kernels.jit import njit, njit_in_place
 
@@ -21,7 +27,7 @@ def find(plan, state, events, row):
             equal = equal and state.keys[partition, key] == events.values[plan.keys[key], row]
         if equal:
             return partition
-        partition = state.partitions[partition, tables.NEXT_PARTITION]
+        partition = state.partitions[partition, NEXT_PARTITION]
     return _NONE
 
 
@@ -32,16 +38,16 @@ def add(plan, state, events, row):
         value = events.values[plan.keys[key], row]
         if value != value:
             return _NONE
-    partition = state.counters[tables.FREE_PARTITION]
-    state.counters[tables.FREE_PARTITION] = state.partitions[partition, tables.NEXT_PARTITION]
+    partition = state.counters[FREE_PARTITION]
+    state.counters[FREE_PARTITION] = state.partitions[partition, NEXT_PARTITION]
     for key in range(len(plan.keys)):
         state.keys[partition, key] = events.values[plan.keys[key], row]
     for at_state in range(plan.states):
         state.heads[partition, at_state] = _NONE
     its = state.partitions[partition]
-    its[tables.OF_RUNS] = its[tables.NEXT_START] = its[tables.OLDEST] = 0
+    its[OF_RUNS] = its[NEXT_START] = its[OLDEST] = 0
     bucket = _bucket_of_event(plan, state, events, row)
-    its[tables.NEXT_PARTITION] = state.partition_buckets[bucket]
+    its[NEXT_PARTITION] = state.partition_buckets[bucket]
     state.partition_buckets[bucket] = partition
     return partition
 
@@ -53,12 +59,12 @@ def chain_all(plan, state):
     if len(plan.keys) == 0:
         return
     for partition in range(len(state.partitions)):
-        if state.partitions[partition, tables.OF_RUNS] >= 0:
+        if state.partitions[partition, OF_RUNS] >= 0:
             mixed = 0
             for key in range(len(plan.keys)):
                 mixed = _mixed(mixed, state.keys[partition, key])
             bucket = mixed & (len(state.partition_buckets) - 1)
-            state.partitions[partition, tables.NEXT_PARTITION] = state.partition_buckets[bucket]
+            state.partitions[partition, NEXT_PARTITION] = state.partition_buckets[bucket]
             state.partition_buckets[bucket] = partition
 
 

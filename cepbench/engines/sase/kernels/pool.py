@@ -1,4 +1,4 @@
-"""The table of runs, in which those that have ended are free, and what is in it of runs apart."""
+"""Runs that are kept apart: one table of them, in which those that have ended are free."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels.tables import PEAK_RUNS
 from cepbench.kernels.jit import njit_in_place
 
-# Further columns of RUNS that are apart: timestamp and position of the first event.
-START, ORIGIN, COLUMNS_APART = range(tables.COLUMNS_OF_ALL, tables.COLUMNS_OF_ALL + 3)
+# Columns of RUNS, to which engines add their own.
+RUN_STATE = 0  # -1: no run
+START, LAST = 1, 2  # timestamps of its first and of its last event
+ORIGIN = 3  # position of its first event
+PARTITION = 4
+FOLLOWING = 5  # in the list that it is in
+COLUMNS_OF_ALL = 6
 
-# Further COUNTERS[...] of runs apart: accepting ones, and how many of them are certain to be reported.
-ENDS, SETTLED, COUNTERS_APART = range(tables.COUNTERS_OF_ALL, tables.COUNTERS_OF_ALL + 3)
+# The first COUNTERS[...]: the first free run and the number of free ones; accepting runs, and how many
+# of them are certain to be reported.
+FREE, FREE_RUNS, ENDS, SETTLED, COUNTERS_OF_ALL = range(5)
 
 #: No run.
 NONE = -1
@@ -23,7 +29,7 @@ ENDS_A_STEP = 2
 
 
 class Pool(NamedTuple):
-    """Runs that are apart, and what they share."""
+    """Runs, and what they share."""
 
     runs: np.ndarray  #: int64 (capacity, columns)
     vectors: np.ndarray  #: float64 (capacity, columns): V
@@ -38,19 +44,19 @@ class Pool(NamedTuple):
 def new_run(pool, partition):
     """A run in the start state, without V."""
     runs, counters = pool.runs, pool.counters
-    run = counters[tables.FREE_RUN]
-    counters[tables.FREE_RUN] = runs[run, tables.NEXT]
-    counters[tables.FREE_RUNS] -= 1
-    runs[run, tables.STATE], runs[run, tables.PARTITION] = 0, partition
-    live = len(runs) - counters[tables.FREE_RUNS]
-    pool.tallies[tables.PEAK_RUNS] = max(pool.tallies[tables.PEAK_RUNS], live)
+    run = counters[FREE]
+    counters[FREE] = runs[run, FOLLOWING]
+    counters[FREE_RUNS] -= 1
+    runs[run, RUN_STATE], runs[run, PARTITION] = 0, partition
+    live = len(runs) - counters[FREE_RUNS]
+    pool.tallies[PEAK_RUNS] = max(pool.tallies[PEAK_RUNS], live)
     return run
 
 
 @njit_in_place
 def copied(pool, run):
     """A copy of a run, in no list."""
-    copy = new_run(pool, pool.runs[run, tables.PARTITION])
+    copy = new_run(pool, pool.runs[run, PARTITION])
     for field in range(pool.runs.shape[1]):
         pool.runs[copy, field] = pool.runs[run, field]
     for column in range(pool.vectors.shape[1]):
@@ -61,10 +67,10 @@ def copied(pool, run):
 @njit_in_place
 def free(pool, run):
     """End a run that is in no list."""
-    pool.runs[run, tables.STATE] = NONE
-    pool.runs[run, tables.NEXT] = pool.counters[tables.FREE_RUN]
-    pool.counters[tables.FREE_RUN] = run
-    pool.counters[tables.FREE_RUNS] += 1
+    pool.runs[run, RUN_STATE] = NONE
+    pool.runs[run, FOLLOWING] = pool.counters[FREE]
+    pool.counters[FREE] = run
+    pool.counters[FREE_RUNS] += 1
 
 
 @njit_in_place

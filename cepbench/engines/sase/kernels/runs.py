@@ -10,9 +10,33 @@ when the later one has passed, because an event of that very timestamp may follo
 from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_union
-from cepbench.engines.sase.kernels import pool, starts, tables
+from cepbench.engines.sase.kernels import starts
 from cepbench.engines.sase.kernels.conditions import hashed, is_equal
 from cepbench.engines.sase.kernels.profile import note_stored
+from cepbench.engines.sase.kernels.tables import (
+    BUCKET,
+    CHAIN,
+    DOOMED,
+    FREE_RUN,
+    FREE_RUNS,
+    HIGH,
+    IS_LINKED,
+    LAST,
+    LATEST,
+    LOW,
+    MERGED,
+    NEXT,
+    NODE,
+    OF_RUNS,
+    PARTITION,
+    PEAK_RUNS,
+    PREVIOUS,
+    SIZE,
+    STATE,
+    WAITING,
+    WAITS,
+    WAITS_BEFORE,
+)
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit, njit_in_place
 
@@ -22,24 +46,28 @@ _NONE = -1
 @njit_in_place
 def new_run(state, at_state, partition):
     """A run without V and histories, in no table."""
-    runs = state.runs
-    run = pool.new_run(state, partition)
-    runs[run, tables.STATE] = at_state
+    runs, counters = state.runs, state.counters
+    run = counters[FREE_RUN]
+    counters[FREE_RUN] = runs[run, NEXT]
+    counters[FREE_RUNS] -= 1
+    runs[run, STATE] = at_state
+    runs[run, PARTITION] = partition
     # It may be in the list of those that wait, from the run that it was before.
-    runs[run, tables.IS_LINKED] = runs[run, tables.SIZE] = 0
-    runs[run, tables.LOW] = runs[run, tables.HIGH] = 0
-    runs[run, tables.DOOMED] = NEVER
-    state.partitions[partition, tables.OF_RUNS] += 1
+    runs[run, IS_LINKED] = runs[run, SIZE] = 0
+    runs[run, LOW] = runs[run, HIGH] = 0
+    runs[run, DOOMED] = NEVER
+    state.partitions[partition, OF_RUNS] += 1
+    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], len(runs) - counters[FREE_RUNS])
     return run
 
 
 @njit
 def copied(state, run, at_state, earliest):
     """A run with the same V and histories, in no table."""
-    copy = new_run(state, at_state, state.runs[run, tables.PARTITION])
+    copy = new_run(state, at_state, state.runs[run, PARTITION])
     for column in range(state.vectors.shape[1]):
         state.vectors[copy, column] = state.vectors[run, column]
-    for field in (tables.LATEST, tables.LAST, tables.NODE):
+    for field in (LATEST, LAST, NODE):
         state.runs[copy, field] = state.runs[run, field]
     starts.clear(state, copy)
     starts.merge(state, copy, run, earliest)
@@ -49,27 +77,30 @@ def copied(state, run, at_state, earliest):
 @njit
 def free(state, run, plan):
     """End a run."""
-    runs = state.runs
-    if runs[run, tables.IS_LINKED] == 1:
+    runs, counters = state.runs, state.counters
+    if runs[run, IS_LINKED] == 1:
         unlink(state, run, plan)
     starts.release(state, run)
-    state.partitions[runs[run, tables.PARTITION], tables.OF_RUNS] -= 1
-    pool.free(state, run)
+    state.partitions[runs[run, PARTITION], OF_RUNS] -= 1
+    runs[run, STATE] = _NONE
+    runs[run, NEXT] = counters[FREE_RUN]
+    counters[FREE_RUN] = run
+    counters[FREE_RUNS] += 1
 
 
 @njit_in_place
 def unlink(state, run, plan):
     """Take a run out of its table."""
     runs = state.runs
-    before, after = runs[run, tables.PREVIOUS], runs[run, tables.NEXT]
+    before, after = runs[run, PREVIOUS], runs[run, NEXT]
     if before >= 0:
-        runs[before, tables.NEXT] = after
+        runs[before, NEXT] = after
     else:
-        state.heads[runs[run, tables.PARTITION], runs[run, tables.STATE]] = after
+        state.heads[runs[run, PARTITION], runs[run, STATE]] = after
     if after >= 0:
-        runs[after, tables.PREVIOUS] = before
-    runs[run, tables.IS_LINKED] = 0
-    note_stored(state.profile, runs[run, tables.STATE], -1)
+        runs[after, PREVIOUS] = before
+    runs[run, IS_LINKED] = 0
+    note_stored(state.profile, runs[run, STATE], -1)
     unchain(state, run, plan)
 
 
@@ -77,15 +108,15 @@ def unlink(state, run, plan):
 def unchain(state, run, plan):
     """Take a run out of the bucket of its V."""
     runs = state.runs
-    if plan.masked_spans[runs[run, tables.STATE]] < plan.masked_spans[runs[run, tables.STATE] + 1]:
-        bucket = runs[run, tables.BUCKET]
+    if plan.masked_spans[runs[run, STATE]] < plan.masked_spans[runs[run, STATE] + 1]:
+        bucket = runs[run, BUCKET]
         other = state.buckets[bucket]
         if other == run:
-            state.buckets[bucket] = runs[run, tables.CHAIN]
+            state.buckets[bucket] = runs[run, CHAIN]
         else:
-            while runs[other, tables.CHAIN] != run:
-                other = runs[other, tables.CHAIN]
-            runs[other, tables.CHAIN] = runs[run, tables.CHAIN]
+            while runs[other, CHAIN] != run:
+                other = runs[other, CHAIN]
+            runs[other, CHAIN] = runs[run, CHAIN]
 
 
 @njit_in_place
@@ -104,14 +135,14 @@ def equivalent(state, plan, partition, at_state, vector, now, tied):
     else:
         run = state.buckets[_bucket(state, plan, partition, at_state, vector)]
     while run >= 0:
-        following = runs[run, tables.NEXT] if first == last else runs[run, tables.CHAIN]
+        following = runs[run, NEXT] if first == last else runs[run, CHAIN]
         if (
-            runs[run, tables.STATE] == at_state
-            and runs[run, tables.PARTITION] == partition
-            and runs[run, tables.DOOMED] == NEVER
+            runs[run, STATE] == at_state
+            and runs[run, PARTITION] == partition
+            and runs[run, DOOMED] == NEVER
             and is_equal(state, run, vector, first, last, plan.masked)
         ):
-            if not tied or runs[run, tables.LAST] == now:
+            if not tied or runs[run, LAST] == now:
                 return run, False
             waits = True
         run = following
@@ -129,30 +160,30 @@ def _bucket(state, plan, partition, at_state, vector):
 def link(state, run, plan, waits):
     """Enter a run in the table of its partition and state, the first to be visited."""
     runs = state.runs
-    partition, at_state = runs[run, tables.PARTITION], runs[run, tables.STATE]
+    partition, at_state = runs[run, PARTITION], runs[run, STATE]
     head = state.heads[partition, at_state]
-    runs[run, tables.PREVIOUS], runs[run, tables.NEXT] = _NONE, head
+    runs[run, PREVIOUS], runs[run, NEXT] = _NONE, head
     if head >= 0:
-        runs[head, tables.PREVIOUS] = run
+        runs[head, PREVIOUS] = run
     state.heads[partition, at_state] = run
-    runs[run, tables.IS_LINKED] = 1
+    runs[run, IS_LINKED] = 1
     note_stored(state.profile, at_state, 1)
     chain(state, run, plan)
-    if waits and runs[run, tables.WAITS] == 0:
-        runs[run, tables.WAITS] = 1
-        runs[run, tables.WAITS_BEFORE] = state.counters[tables.WAITING]
-        state.counters[tables.WAITING] = run
+    if waits and runs[run, WAITS] == 0:
+        runs[run, WAITS] = 1
+        runs[run, WAITS_BEFORE] = state.counters[WAITING]
+        state.counters[WAITING] = run
 
 
 @njit_in_place
 def chain(state, run, plan):
     """Enter a run in the bucket of its V."""
     runs = state.runs
-    at_state = runs[run, tables.STATE]
+    at_state = runs[run, STATE]
     if plan.masked_spans[at_state] < plan.masked_spans[at_state + 1]:
-        bucket = _bucket(state, plan, runs[run, tables.PARTITION], at_state, state.vectors[run])
-        runs[run, tables.BUCKET] = bucket
-        runs[run, tables.CHAIN] = state.buckets[bucket]
+        bucket = _bucket(state, plan, runs[run, PARTITION], at_state, state.vectors[run])
+        runs[run, BUCKET] = bucket
+        runs[run, CHAIN] = state.buckets[bucket]
         state.buckets[bucket] = run
 
 
@@ -163,10 +194,10 @@ def merge(state, target, source, node, time, earliest, plan):
     if plan.counts:
         starts.merge(state, target, source, earliest)
     else:
-        runs[target, tables.NODE] = add_union(state.graph, runs[target, tables.NODE], node)
-    runs[target, tables.LATEST] = max(runs[target, tables.LATEST], runs[source, tables.LATEST])
-    runs[target, tables.LAST] = max(runs[target, tables.LAST], time)
-    state.tallies[tables.MERGED] += 1
+        runs[target, NODE] = add_union(state.graph, runs[target, NODE], node)
+    runs[target, LATEST] = max(runs[target, LATEST], runs[source, LATEST])
+    runs[target, LAST] = max(runs[target, LAST], time)
+    state.tallies[MERGED] += 1
 
 
 @njit_in_place
@@ -174,10 +205,10 @@ def settle(state, run, plan, tied, earliest):
     """Merge a run that is in no table with an equivalent one, or enter it in its table."""
     runs = state.runs
     target, waits = equivalent(
-        state, plan, runs[run, tables.PARTITION], runs[run, tables.STATE], state.vectors[run], runs[run, tables.LAST], tied
+        state, plan, runs[run, PARTITION], runs[run, STATE], state.vectors[run], runs[run, LAST], tied
     )  # fmt: skip
     if target >= 0:
-        merge(state, target, run, runs[run, tables.NODE], runs[run, tables.LAST], earliest, plan)
+        merge(state, target, run, runs[run, NODE], runs[run, LAST], earliest, plan)
         free(state, run, plan)
     else:
         link(state, run, plan, waits)

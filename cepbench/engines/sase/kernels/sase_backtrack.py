@@ -6,14 +6,17 @@ Source: [agrawal2008]_, section 5.2.3.
 from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_event, room
-from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
-    COLUMNS_APART,
-    COUNTERS_APART,
+    COLUMNS_OF_ALL,
+    COUNTERS_OF_ALL,
     ENDS,
+    FOLLOWING,
+    FREE_RUNS,
+    LAST,
     NONE,
     ORIGIN,
+    RUN_STATE,
     SETTLED,
     START,
     copied,
@@ -21,12 +24,23 @@ from cepbench.engines.sase.kernels.pool import (
     new_run,
 )
 from cepbench.engines.sase.kernels.profile import note_moves
+from cepbench.engines.sase.kernels.tables import (
+    BEGIN,
+    FOUND,
+    LEAVES,
+    OWN,
+    REPROCESSED,
+    SPLIT,
+    STARTED,
+    STAYS,
+    VISITED,
+)
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
 # Further columns of RUNS: node of the last event in the graph; the row from which a run reads, or the
 # number of those suspended before it; the moves on that event that other runs have made.
-NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_APART, COLUMNS_APART + 4)
+NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 4)
 
 # Columns of ENDS, by accepting run: node of its last event, position of its first one.
 END_NODE, END_FIRST, END_COLUMNS = range(3)
@@ -38,7 +52,7 @@ END_NODE, END_FIRST, END_COLUMNS = range(3)
 # one; runs split off from one.
 (
     CURRENT, SOURCE, NEXT_ROW, TOP, SUSPENDED, NUMBER, READ, BOUND, LATEST, COPIES, COUNTERS,
-) = range(COUNTERS_APART, COUNTERS_APART + 11)  # fmt: skip
+) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 11)  # fmt: skip
 
 
 @njit_in_place
@@ -57,7 +71,7 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
         current = counters[CURRENT]
         end = spans[current + 1]
         if (
-            counters[tables.FREE_RUNS] == 0
+            counters[FREE_RUNS] == 0
             or counters[ENDS] == len(pool.ends)
             or counters[COPIES] > limit
             or (room(graph) < 1 and not counts)
@@ -93,7 +107,7 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
 @njit_in_place
 def _push(pool, run, first):
     """Enter a run in a list, whose first one is in this counter."""
-    pool.runs[run, tables.NEXT] = pool.counters[first]
+    pool.runs[run, FOLLOWING] = pool.counters[first]
     pool.counters[first] = run
 
 
@@ -101,7 +115,7 @@ def _push(pool, run, first):
 def _popped(pool, first):
     """The first run of a list, which it leaves."""
     run = pool.counters[first]
-    pool.counters[first] = pool.runs[run, tables.NEXT]
+    pool.counters[first] = pool.runs[run, FOLLOWING]
     return run
 
 
@@ -109,16 +123,16 @@ def _popped(pool, first):
 def _start(at, plan, pool, events):
     """Begin a run in the start state, which reads the event first."""
     row, counters = events.rows[at], pool.counters
-    if events.flags[row] & plan.bits[tables.BEGIN] == 0:
+    if events.flags[row] & plan.bits[BEGIN] == 0:
         return
     run = new_run(pool, counters[CURRENT])
     its = pool.runs[run]
     its[NODE] = NONE
-    its[START], its[tables.LAST] = events.times[row], events.times[row] - 1
+    its[START], its[LAST] = events.times[row], events.times[row] - 1
     its[ORIGIN] = events.first + row
     its[FROM], its[MADE] = at, 0
     _push(pool, run, TOP)
-    pool.tallies[tables.STARTED] += 1
+    pool.tallies[STARTED] += 1
 
 
 @njit_in_place
@@ -127,7 +141,7 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     counters, tallies = pool.counters, pool.tallies
     run = counters[TOP]
     its = pool.runs[run]
-    at, at_state = its[FROM], its[tables.STATE]
+    at, at_state = its[FROM], its[RUN_STATE]
     if at == end or at >= counters[BOUND]:
         _popped(pool, TOP)
         if at == end and counters[BOUND] == NEVER:
@@ -144,12 +158,12 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     its[FROM] = at + 1
     if not (plan.dies or events.flags[row] & plan.relevant[at_state]):
         return
-    tallies[tables.VISITED] += at_state > 0
-    tallies[tables.REPROCESSED] += at < counters[READ]
+    tallies[VISITED] += at_state > 0
+    tallies[REPROCESSED] += at < counters[READ]
     counters[READ] = max(counters[READ], at + 1)
-    found = tables.OWN
+    found = OWN
     if at_state > 0:
-        found = moves(at_state, its[tables.LAST], row, pool.vectors[run], plan, pool, events)
+        found = moves(at_state, its[LAST], row, pool.vectors[run], plan, pool, events)
         note_moves(pool.profile, at_state, found)
     found &= ~its[MADE]
     if found == 0:
@@ -165,12 +179,10 @@ def _step(plan, pool, graph, events, end, counts, prunes):
         pool.runs[run, FROM] = at + 1
         _push(pool, run, TOP)
         counters[COPIES] += 1
-        tallies[tables.SPLIT] += 1
+        tallies[SPLIT] += 1
     pool.runs[run, MADE] = 0
-    if move != tables.STAYS:
-        _select(
-            run, at_state + (move == tables.LEAVES), at, plan, pool, graph, events, counts, prunes
-        )
+    if move != STAYS:
+        _select(run, at_state + (move == LEAVES), at, plan, pool, graph, events, counts, prunes)
 
 
 @njit_in_place
@@ -180,10 +192,10 @@ def _select(run, at_state, at, plan, pool, graph, events, counts, prunes):
     row, target = events.rows[at], plan.targets[at_state]
     if not counts:
         its[NODE] = add_event(graph, events.first + row, plan.items[at_state], its[NODE])
-    its[tables.STATE], its[tables.LAST] = target, events.times[row]
+    its[RUN_STATE], its[LAST] = target, events.times[row]
     if selects(at_state, row, pool.vectors[run], plan, pool, events):
         if counts:
-            pool.tallies[tables.FOUND] += 1
+            pool.tallies[FOUND] += 1
         elif not prunes:
             _add_end(pool, run)
         elif its[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:

@@ -9,14 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
-    COLUMNS_APART,
-    COUNTERS_APART,
+    COLUMNS_OF_ALL,
+    COUNTERS_OF_ALL,
     ENDS,
+    FOLLOWING,
+    FREE_RUNS,
+    LAST,
     NONE,
     ORIGIN,
+    PARTITION,
+    RUN_STATE,
     SETTLED,
     START,
     copied,
@@ -24,6 +28,16 @@ from cepbench.engines.sase.kernels.pool import (
     new_run,
 )
 from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_stored
+from cepbench.engines.sase.kernels.tables import (
+    BEGIN,
+    FOUND,
+    LEAVES,
+    OWN,
+    SPLIT,
+    STARTED,
+    STAYS,
+    VISITED,
+)
 from cepbench.engines.sase.kernels.versioned_buffer import (
     CREATED,
     DIGIT,
@@ -46,13 +60,13 @@ from cepbench.engines.sase.kernels.versioned_buffer import (
 from cepbench.kernels.jit import njit_in_place
 
 # Further columns of RUNS: the version of a run; its last event, by stack and number there.
-RUN_PREFIX, RUN_DIGIT, RUN_STACK, RUN_ENTRY, RUN_COLUMNS = range(COLUMNS_APART, COLUMNS_APART + 5)
+RUN_PREFIX, RUN_DIGIT, RUN_STACK, RUN_ENTRY, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 5)
 
 # Further COUNTERS[...]: numbers of the first version kept and of the next one; selections logged; the
 # row of the batch, and the run, to go on with.
 (
     FIRST_VERSION, NEXT_VERSION, LOGGED, AT, AT_RUN, COUNTERS,
-) = range(COUNTERS_APART, COUNTERS_APART + 6)  # fmt: skip
+) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 6)  # fmt: skip
 
 #: The values of ``AT_RUN`` when an event arrives and when all runs have read it.
 ARRIVES, STARTS = -2, -1
@@ -94,7 +108,7 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
             state.heads[partition] = NONE
         while counters[AT_RUN] != ARRIVES:
             if (
-                counters[tables.FREE_RUNS] < _RUNS
+                counters[FREE_RUNS] < _RUNS
                 or counters[LOGGED] + SELECTIONS > len(state.log)
                 or counters[ENDS] + SELECTIONS > len(pool.ends)
                 or counters[NEXT_VERSION] - counters[FIRST_VERSION] + VERSIONS > len(state.versions)
@@ -103,36 +117,36 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
             run = counters[AT_RUN]
             if run == STARTS:
                 counters[AT_RUN] = ARRIVES
-                if flags & plan.bits[tables.BEGIN] == 0:
+                if flags & plan.bits[BEGIN] == 0:
                     break
                 run = new_run(pool, partition)
-                pool.tallies[tables.STARTED] += 1
-                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, pool.tallies[tables.STARTED]
+                pool.tallies[STARTED] += 1
+                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, pool.tallies[STARTED]
                 runs[run, RUN_STACK], runs[run, RUN_ENTRY] = NONE, NONE
                 runs[run, START], runs[run, ORIGIN] = now, events.first + row
-                found = tables.OWN
+                found = OWN
             else:
-                counters[AT_RUN] = runs[run, tables.NEXT]
-                note_stored(pool.profile, runs[run, tables.STATE], -1)
+                counters[AT_RUN] = runs[run, FOLLOWING]
+                note_stored(pool.profile, runs[run, RUN_STATE], -1)
                 if runs[run, START] < now - plan.window:
                     free(pool, run)
                     continue
-                at_state = runs[run, tables.STATE]
-                found = tables.STAYS
+                at_state = runs[run, RUN_STATE]
+                found = STAYS
                 if plan.dies or flags & plan.relevant[at_state]:
-                    pool.tallies[tables.VISITED] += 1
+                    pool.tallies[VISITED] += 1
                     found = moves(
-                        at_state, runs[run, tables.LAST], row, pool.vectors[run], plan, pool, events
+                        at_state, runs[run, LAST], row, pool.vectors[run], plan, pool, events
                     )
                     note_moves(pool.profile, at_state, found)
-            for move in (tables.LEAVES, tables.OWN):
+            for move in (LEAVES, OWN):
                 if found & move:
-                    copies = move == tables.LEAVES or found & tables.STAYS != 0
-                    leaves = move == tables.LEAVES
+                    copies = move == LEAVES or found & STAYS != 0
+                    leaves = move == LEAVES
                     _select(run, leaves, copies, row, plan, pool, state, events, counts)
-            if found & tables.STAYS:
+            if found & STAYS:
                 _enter(pool, state, run)
-            elif found & tables.OWN == 0:
+            elif found & OWN == 0:
                 free(pool, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
             _report(pool, state, partition)
@@ -144,9 +158,9 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
 @njit_in_place
 def _enter(pool, state, run):
     """Enter a run in the list of its partition."""
-    note_stored(pool.profile, pool.runs[run, tables.STATE], 1)
-    partition = pool.runs[run, tables.PARTITION]
-    pool.runs[run, tables.NEXT] = state.heads[partition]
+    note_stored(pool.profile, pool.runs[run, RUN_STATE], 1)
+    partition = pool.runs[run, PARTITION]
+    pool.runs[run, FOLLOWING] = state.heads[partition]
     state.heads[partition] = run
 
 
@@ -166,7 +180,7 @@ def _longer(pool, state, prefix, digit, now):
 def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     """Select an event: by the run itself, or by a copy with a version of its own."""
     runs, counters, now = pool.runs, pool.counters, events.times[row]
-    stack = runs[run, tables.STATE] + leaves
+    stack = runs[run, RUN_STATE] + leaves
     target = plan.targets[stack]
     prefix, digit = runs[run, RUN_PREFIX], runs[run, RUN_DIGIT]
     if leaves or (copies and target == stack):
@@ -175,12 +189,12 @@ def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     if copies:
         # The next instance of splitting at this state.
         runs[run, RUN_DIGIT] += 1
-        pool.tallies[tables.SPLIT] += 1
+        pool.tallies[SPLIT] += 1
         if target < plan.states:
             run = copied(pool, run)
     if selects(stack, row, pool.vectors[run], plan, pool, events):
         if counts:
-            pool.tallies[tables.FOUND] += 1
+            pool.tallies[FOUND] += 1
         else:
             end = counters[ENDS]
             counters[ENDS] = end + 1
@@ -194,10 +208,10 @@ def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     if target != stack:
         # Versions have a digit for each state up to the current one.
         prefix, digit = _longer(pool, state, prefix, digit, now), 0
-    runs[run, tables.STATE] = target
+    runs[run, RUN_STATE] = target
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
-    runs[run, tables.LAST] = now
+    runs[run, LAST] = now
     _enter(pool, state, run)
 
 
@@ -235,8 +249,8 @@ def _report(pool, state, partition):
     counters[ENDS] = counters[SETTLED] = kept
     run = state.heads[partition]
     while run >= 0:
-        following = pool.runs[run, tables.NEXT]
-        note_stored(pool.profile, pool.runs[run, tables.STATE], -1)
+        following = pool.runs[run, FOLLOWING]
+        note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
         free(pool, run)
         run = following
     state.heads[partition] = NONE
@@ -249,7 +263,7 @@ def enter_all(pool, state, partitions):
     ``partitions``: int64 (runs,).
     """
     for run in range(len(partitions)):
-        pool.runs[run, tables.PARTITION] = partitions[run]
+        pool.runs[run, PARTITION] = partitions[run]
         _enter(pool, state, run)
 
 

@@ -22,17 +22,13 @@ COMPARE, PROGRAM, RULE_KINDS = 0, 1, 2
 # Updates of V by an event: (column of V, column of the event, operation).
 SET, ADD, SET_ONE, ADD_ONE, LEAST, GREATEST = range(6)
 
-# Columns of RUNS, by run, of all engines.
+# Columns of RUNS, by run.
 STATE = 0  # -1: no run
 PARTITION = 1
-NEXT = 2  # in the list that it is in
-LAST = 3  # timestamp of its last event
-COLUMNS_OF_ALL = 4
-
-# Further ones of merged runs.
-PREVIOUS = 4  # in the list of its table
-CHAIN, BUCKET = 5, 6  # the next run of its bucket, and the bucket; -1 for none
-LATEST = 7  # timestamp of its youngest start
+PREVIOUS, NEXT = 2, 3  # in the list of its table, of pending or of free runs
+CHAIN, BUCKET = 4, 5  # the next run of its bucket, and the bucket; -1 for none
+LATEST = 6  # timestamp of its youngest start
+LAST = 7  # timestamp of its last event
 LOW, HIGH = 8, 9  # ordinals of the oldest start, and behind the youngest one
 BLOCK, SIZE = 10, 11  # its cells, a power of two of them; 0 for none
 NODE = 12  # its histories in the match graph
@@ -42,9 +38,8 @@ IS_LINKED = 15
 DOOMED = 16  # timestamp of a forbidden event, later than which it does not go on; else NEVER
 RUN_COLUMNS = 17
 
-# COUNTERS[...]: of all engines the first free run and the number of free ones; those of merged runs.
-FREE_RUN, FREE_RUNS, COUNTERS_OF_ALL = range(3)
-FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS = range(2, 8)
+# COUNTERS[...].
+FREE_RUN, FREE_RUNS, FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS = range(8)
 
 #: Nodes of the match graph that a step may create: two events and two unions.
 NODES_A_STEP = 2 + 2 * UNION_NODES
