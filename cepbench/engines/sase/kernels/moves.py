@@ -5,19 +5,9 @@ Source: [agrawal2008]_, sections 3.1 and 5.2.1.
 
 from __future__ import annotations
 
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.conditions import holds, update
 from cepbench.engines.sase.kernels.profile import note_asked
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    EDGES,
-    EVALUATED,
-    LEAVES,
-    LOOP,
-    OWN,
-    PROCEED,
-    STAYS,
-    TAKE,
-)
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -29,31 +19,33 @@ def moves(at_state, last, row, vector, plan, runs, events):
 
     Returns the sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
     """
-    now, flags, edge = events.times[row], events.flags[row], EDGES * at_state
-    found = STAYS if plan.ignores else 0
-    runs.tallies[EVALUATED] += 1
-    if plan.kinds[at_state] == LOOP:
-        after = edge + EDGES
+    now, flags, edge = events.times[row], events.flags[row], tables.EDGES * at_state
+    found = tables.STAYS if plan.ignores else 0
+    runs.tallies[tables.EVALUATED] += 1
+    if plan.kinds[at_state] == tables.LOOP:
+        after = edge + tables.EDGES
         if at_state + 1 < plan.states:
-            runs.tallies[EVALUATED] += 1
+            runs.tallies[tables.EVALUATED] += 1
             # Of a further item, for which time must have passed.
             if (
-                flags & plan.bits[after + BEGIN]
+                flags & plan.bits[after + tables.BEGIN]
                 and last < now
-                and holds(after + BEGIN, row, vector, plan, runs, events)
+                and holds(after + tables.BEGIN, row, vector, plan, runs, events)
             ):
-                runs.tallies[EVALUATED] += 1
-                if holds(edge + PROCEED, row, vector, plan, runs, events):
-                    found |= LEAVES
-        if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, runs, events):
-            return found | OWN
+                runs.tallies[tables.EVALUATED] += 1
+                if holds(edge + tables.PROCEED, row, vector, plan, runs, events):
+                    found |= tables.LEAVES
+        if flags & plan.bits[edge + tables.TAKE] and holds(
+            edge + tables.TAKE, row, vector, plan, runs, events
+        ):
+            return found | tables.OWN
     elif (
-        flags & plan.bits[edge + BEGIN]
+        flags & plan.bits[edge + tables.BEGIN]
         and last < now
-        and holds(edge + BEGIN, row, vector, plan, runs, events)
+        and holds(edge + tables.BEGIN, row, vector, plan, runs, events)
     ):
-        return found | OWN
-    return found if plan.dies else found | STAYS
+        return found | tables.OWN
+    return found if plan.dies else found | tables.STAYS
 
 
 @njit_in_place
@@ -62,12 +54,14 @@ def selects(at_state, row, vector, plan, runs, events):
     target = plan.targets[at_state]
     if target == plan.states:
         return True
-    edge = EDGES * at_state + (TAKE if plan.kinds[at_state] == LOOP else BEGIN)
+    edge = tables.EDGES * at_state + (
+        tables.TAKE if plan.kinds[at_state] == tables.LOOP else tables.BEGIN
+    )
     update(edge, row, vector, plan, events)
     if not plan.accepts[target]:
         return False
     # A loop behind which the pattern ends.
-    runs.tallies[EVALUATED] += 1
-    accepts = holds(EDGES * target + PROCEED, row, vector, plan, runs, events)
+    runs.tallies[tables.EVALUATED] += 1
+    accepts = holds(tables.EDGES * target + tables.PROCEED, row, vector, plan, runs, events)
     note_asked(runs.profile, target, accepts)
     return accepts

@@ -6,6 +6,7 @@ Source: [agrawal2008]_, section 5.2.3.
 from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_event, room
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_OF_ALL,
@@ -24,17 +25,6 @@ from cepbench.engines.sase.kernels.pool import (
     new_run,
 )
 from cepbench.engines.sase.kernels.profile import note_moves
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    FOUND,
-    LEAVES,
-    OWN,
-    REPROCESSED,
-    SPLIT,
-    STARTED,
-    STAYS,
-    VISITED,
-)
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
@@ -123,7 +113,7 @@ def _popped(pool, first):
 def _start(at, plan, pool, events):
     """Begin a run in the start state, which reads the event first."""
     row, counters = events.rows[at], pool.counters
-    if events.flags[row] & plan.bits[BEGIN] == 0:
+    if events.flags[row] & plan.bits[tables.BEGIN] == 0:
         return
     run = new_run(pool, counters[CURRENT])
     its = pool.runs[run]
@@ -132,7 +122,7 @@ def _start(at, plan, pool, events):
     its[ORIGIN] = events.first + row
     its[FROM], its[MADE] = at, 0
     _push(pool, run, TOP)
-    pool.tallies[STARTED] += 1
+    pool.tallies[tables.STARTED] += 1
 
 
 @njit_in_place
@@ -158,10 +148,10 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     its[FROM] = at + 1
     if not (plan.dies or events.flags[row] & plan.relevant[at_state]):
         return
-    tallies[VISITED] += at_state > 0
-    tallies[REPROCESSED] += at < counters[READ]
+    tallies[tables.VISITED] += at_state > 0
+    tallies[tables.REPROCESSED] += at < counters[READ]
     counters[READ] = max(counters[READ], at + 1)
-    found = OWN
+    found = tables.OWN
     if at_state > 0:
         found = moves(at_state, its[LAST], row, pool.vectors[run], plan, pool, events)
         note_moves(pool.profile, at_state, found)
@@ -179,10 +169,12 @@ def _step(plan, pool, graph, events, end, counts, prunes):
         pool.runs[run, FROM] = at + 1
         _push(pool, run, TOP)
         counters[COPIES] += 1
-        tallies[SPLIT] += 1
+        tallies[tables.SPLIT] += 1
     pool.runs[run, MADE] = 0
-    if move != STAYS:
-        _select(run, at_state + (move == LEAVES), at, plan, pool, graph, events, counts, prunes)
+    if move != tables.STAYS:
+        _select(
+            run, at_state + (move == tables.LEAVES), at, plan, pool, graph, events, counts, prunes
+        )
 
 
 @njit_in_place
@@ -195,7 +187,7 @@ def _select(run, at_state, at, plan, pool, graph, events, counts, prunes):
     its[RUN_STATE], its[LAST] = target, events.times[row]
     if selects(at_state, row, pool.vectors[run], plan, pool, events):
         if counts:
-            pool.tallies[FOUND] += 1
+            pool.tallies[tables.FOUND] += 1
         elif not prunes:
             _add_end(pool, run)
         elif its[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import moves, selects
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_OF_ALL,
@@ -28,16 +29,6 @@ from cepbench.engines.sase.kernels.pool import (
     new_run,
 )
 from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_stored
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    FOUND,
-    LEAVES,
-    OWN,
-    SPLIT,
-    STARTED,
-    STAYS,
-    VISITED,
-)
 from cepbench.engines.sase.kernels.versioned_buffer import (
     CREATED,
     DIGIT,
@@ -117,14 +108,14 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
             run = counters[AT_RUN]
             if run == STARTS:
                 counters[AT_RUN] = ARRIVES
-                if flags & plan.bits[BEGIN] == 0:
+                if flags & plan.bits[tables.BEGIN] == 0:
                     break
                 run = new_run(pool, partition)
-                pool.tallies[STARTED] += 1
-                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, pool.tallies[STARTED]
+                pool.tallies[tables.STARTED] += 1
+                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, pool.tallies[tables.STARTED]
                 runs[run, RUN_STACK], runs[run, RUN_ENTRY] = NONE, NONE
                 runs[run, START], runs[run, ORIGIN] = now, events.first + row
-                found = OWN
+                found = tables.OWN
             else:
                 counters[AT_RUN] = runs[run, FOLLOWING]
                 note_stored(pool.profile, runs[run, RUN_STATE], -1)
@@ -132,21 +123,21 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
                     free(pool, run)
                     continue
                 at_state = runs[run, RUN_STATE]
-                found = STAYS
+                found = tables.STAYS
                 if plan.dies or flags & plan.relevant[at_state]:
-                    pool.tallies[VISITED] += 1
+                    pool.tallies[tables.VISITED] += 1
                     found = moves(
                         at_state, runs[run, LAST], row, pool.vectors[run], plan, pool, events
                     )
                     note_moves(pool.profile, at_state, found)
-            for move in (LEAVES, OWN):
+            for move in (tables.LEAVES, tables.OWN):
                 if found & move:
-                    copies = move == LEAVES or found & STAYS != 0
-                    leaves = move == LEAVES
+                    copies = move == tables.LEAVES or found & tables.STAYS != 0
+                    leaves = move == tables.LEAVES
                     _select(run, leaves, copies, row, plan, pool, state, events, counts)
-            if found & STAYS:
+            if found & tables.STAYS:
                 _enter(pool, state, run)
-            elif found & OWN == 0:
+            elif found & tables.OWN == 0:
                 free(pool, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
             _report(pool, state, partition)
@@ -189,12 +180,12 @@ def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     if copies:
         # The next instance of splitting at this state.
         runs[run, RUN_DIGIT] += 1
-        pool.tallies[SPLIT] += 1
+        pool.tallies[tables.SPLIT] += 1
         if target < plan.states:
             run = copied(pool, run)
     if selects(stack, row, pool.vectors[run], plan, pool, events):
         if counts:
-            pool.tallies[FOUND] += 1
+            pool.tallies[tables.FOUND] += 1
         else:
             end = counters[ENDS]
             counters[ENDS] = end + 1
