@@ -29,6 +29,9 @@ Rows = np.ndarray | slice
 #: Events in a round, so that memory does not grow with batches.
 ROUND = 1 << 16
 
+#: Phases that are timed: moves, the construction of matches, and updates of the buffer.
+MATCHING, CONSTRUCTION, BUFFER = range(3)
+
 
 class AutomatonEngine(Engine):
     """Finds the matches of one SEQ of plain and Kleene items by the runs of its automaton.
@@ -42,15 +45,13 @@ class AutomatonEngine(Engine):
         "_times",
         "_first",
         "_peaks[:]",
+        "profile[:]",
         "seconds[:]",
+        "tallies[:]",
         "events",
         "constructed",
         "written",
     )
-
-    tallies: np.ndarray  #: int64; see :mod:`cepbench.engines.sase.kernels.tables`
-    #: float64; see :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
-    profile: np.ndarray
 
     def __init__(
         self,
@@ -75,9 +76,13 @@ class AutomatonEngine(Engine):
         #: No event after the round has an earlier timestamp.
         self._until = 0
         self._chunks: list[list[Column]] = []
-        #: float64 (3,); time of moves, of the construction of matches, and of updates of the
-        #: buffer.
+        #: int64; see :mod:`cepbench.engines.sase.kernels.tables`.
+        self.tallies = np.zeros(tables.TALLIES, np.int64)
+        #: float64; see :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
+        self.profile = profile.empty_profile(self.layout.plan, watched=task.watched)
+        #: float64 (3,); see :data:`MATCHING`; NaN where there is no such phase.
         self.seconds = np.zeros(3)
+        self._began = 0.0
         #: Events read; matches constructed, and events in all of them.
         self.events = self.constructed = self.written = 0
 
@@ -110,9 +115,32 @@ class AutomatonEngine(Engine):
             self._measure()
         return self._found()
 
-    @abstractmethod
     def _round(self, events: tables.Events) -> None:
-        """Process some events."""
+        """Process some events, with more room whenever a table is full."""
+        arranged = self._arranged(events)
+        ended = False
+        while not ended:
+            self._began = time.perf_counter()
+            ended = self._advance(*arranged)
+            self._clock(MATCHING)
+            self._construct()
+            self._clock(CONSTRUCTION)
+            if not ended:
+                self._make_room()
+
+    def _arranged(self, events: tables.Events) -> tuple[Any, ...]:
+        """The events as :meth:`_advance` takes them."""
+        return (events,)
+
+    @abstractmethod
+    def _advance(self, *events: Any) -> bool:
+        """Go on with the events; returns whether all have been processed; else a table is full."""
+
+    def _construct(self) -> None:
+        """Write the matches whose last events have been found, unless they are only counted."""
+
+    def _make_room(self) -> None:
+        """Enlarge the tables that are full."""
 
     @abstractmethod
     def _live(self) -> int:
@@ -152,11 +180,11 @@ class AutomatonEngine(Engine):
         """What the kernels read of some events."""
         return events_of(self.layout, self.task.reader, part, first_position)
 
-    def _clock(self, phase: int, began: float) -> float:
-        """Add the time since ``began`` to a phase; returns the time."""
+    def _clock(self, phase: int) -> None:
+        """Add the time since the last call to a phase."""
         now = time.perf_counter()
-        self.seconds[phase] += now - began
-        return now
+        self.seconds[phase] += now - self._began
+        self._began = now
 
     def _keep(self, chunks: Iterable[list[Column]], ends: int) -> None:
         """Keep constructed matches, which have so many ends."""
@@ -197,8 +225,9 @@ class AutomatonEngine(Engine):
             )
 
     def _bytes(self) -> int:
-        """The size of the runs and of what they have selected."""
-        return self.state_bytes(beyond=AutomatonEngine)
+        """The size of the runs, of what they have selected, and of what is counted."""
+        counted = self.tallies.nbytes + self.profile.nbytes
+        return self.state_bytes(beyond=AutomatonEngine) + counted
 
     def _measure(self) -> None:
         for peak, value in (

@@ -8,7 +8,6 @@ or between items is part of the count if its conditions are on the negated event
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -139,7 +138,7 @@ class CountingEngine(AutomatonEngine):
 
     SAVED = (
         "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
-        "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held", "_updates",
+        "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
     )  # fmt: skip
 
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
@@ -147,7 +146,6 @@ class CountingEngine(AutomatonEngine):
         assert layout is not None
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._items = layout.items
-        self.tallies = np.zeros(automata.TALLIES, np.int64)
         self._updates = 0
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
@@ -173,8 +171,7 @@ class CountingEngine(AutomatonEngine):
         self._state.found[:] = 0
         return Found(number, (None,))
 
-    def _round(self, events: automata.Events) -> None:
-        began = time.perf_counter()
+    def _advance(self, events: automata.Events) -> bool:
         held, times = self._held, events.times
         if len(held.times) and held.times[0] == times[0]:
             events = joined(held, events)
@@ -189,7 +186,7 @@ class CountingEngine(AutomatonEngine):
             values=np.ascontiguousarray(events.values[:, now]),
             first=0,
         )
-        self._clock(0, began)
+        return True
 
     def _count(self, events: automata.Events, until: int) -> None:
         """Process some events, all of them if they are before ``until``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks, room_for
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.rooted_graph import RootedGraph
-from cepbench.engines.sase.automaton_engine import AutomatonEngine
+from cepbench.engines.sase.automaton_engine import BUFFER, AutomatonEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.advance import advance
 from cepbench.engines.sase.kernels.profile import APART
@@ -32,8 +31,8 @@ class SaseEngine(AutomatonEngine):
     SAVED: ClassVar[tuple[str, ...]] = (
         "_state.runs", "_state.vectors", "_state.heads", "_state.buckets", "_state.partitions",
         "_state.keys", "_state.partition_buckets", "_state.cells", "_state.cell_times",
-        "_state.totals", "_state.free_cells", "_state.found", "_state.counters", "_state.tallies",
-        "_state.profile", "_state.progress", "_state.graph.nodes", "_state.graph.totals",
+        "_state.totals", "_state.free_cells", "_state.found", "_state.counters", "_state.progress",
+        "_state.graph.nodes", "_state.graph.totals",
     )  # fmt: skip
 
     def __init__(
@@ -51,22 +50,12 @@ class SaseEngine(AutomatonEngine):
             returned=returned_columns(self._automaton, returns or ()) or (),
         )
         self._values: list[tuple[np.ndarray, np.ndarray]] = []
-        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
+        self._state = empty_state(self.layout.plan, self.layout.width, self.tallies, self.profile)
         self._compresses = compresses
         #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
         self._room = FIRST_CHUNK
         self._graphs: list[RootedGraph] = []
-        self.seconds[2] = np.nan
-
-    @property
-    def tallies(self) -> np.ndarray:  # type: ignore[override]
-        """See :mod:`cepbench.engines.sase.kernels.tables`."""
-        return self._state.tallies
-
-    @property
-    def profile(self) -> np.ndarray:  # type: ignore[override]
-        """See :mod:`cepbench.engines.sase.kernels.profile`."""
-        return self._state.profile
+        self.seconds[BUFFER] = np.nan
 
     @property
     def work(self) -> dict[str, int]:
@@ -98,24 +87,19 @@ class SaseEngine(AutomatonEngine):
             return Found.of_graphs([(0, graph) for graph in graphs])
         return super()._found()
 
-    def _round(self, events: tables.Events) -> None:
-        plan = self.layout.plan
-        ended = False
-        while not ended:
-            began = time.perf_counter()
-            ended = advance(plan, self._state, events)
-            began = self._clock(0, began)
-            self._construct()
-            self._clock(1, began)
-            if not ended:
-                now = events.times[events.rows[self._state.progress[tables.AT]]]
-                earliest = int(now) - plan.window
-                first = self._first + int(np.searchsorted(self._times, earliest))
-                self._state = roomier(plan, self._state, earliest, first)
-                self._check_limit(self._live())
+    def _advance(self, events: tables.Events) -> bool:
+        ended = bool(advance(self.layout.plan, self._state, events))
+        if not ended:
+            now = events.times[events.rows[self._state.progress[tables.AT]]]
+            self._earliest = int(now) - self.layout.plan.window
+        return ended
+
+    def _make_room(self) -> None:
+        first = self._first + int(np.searchsorted(self._times, self._earliest))
+        self._state = roomier(self.layout.plan, self._state, self._earliest, first)
+        self._check_limit(self._live())
 
     def _construct(self) -> None:
-        """Write the matches whose last events have been found."""
         state = self._state
         number = state.counters[tables.ROOTS]
         if not number:

@@ -11,71 +11,54 @@ tested for a batch at once, and events that none of them lets through are read b
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
+from cepbench.engines.runs.matches import Column
 from cepbench.engines.runs.pieces import room_for_more
-from cepbench.engines.sase.automaton_engine import AutomatonEngine
+from cepbench.engines.sase.apart import ApartEngine
+from cepbench.engines.sase.automaton_engine import BUFFER, CONSTRUCTION
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
-from cepbench.engines.sase.kernels.moves import Machine
-from cepbench.engines.sase.kernels.profile import STORED, empty_profile
-from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.kernels.pool import START
+from cepbench.engines.sase.kernels.profile import STORED
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
-from cepbench.kernels.instructions import STACK
 
-#: Selections, and accepting runs, between which the buffer is left alone; prefixes of versions at
-#: first.
-_LOG, _ENDS, _VERSIONS = 1 << 14, 1 << 14, 1 << 10
+#: Selections between which the buffer is left alone, and prefixes of versions at first.
+_LOG, _VERSIONS = 1 << 14, 1 << 10
 
 
-class BasicEngine(AutomatonEngine):
-    """Keeps all runs apart; see :class:`AutomatonEngine`."""
+class BasicEngine(ApartEngine):
+    """Lets all runs read an event when it comes; see :class:`ApartEngine`."""
 
     SAVED = (
-        "state.runs", "state.vectors", "state.versions", "state.tops", "state.counters",
-        "state.tallies", "buffer.entries", "buffer.pointers", "buffer.bounds", "_partitions.held",
-        "_machine.profile",
+        "state.versions", "state.tops", "buffer.entries", "buffer.pointers", "buffer.bounds",
     )  # fmt: skip
 
     def __init__(self, task: BranchTask) -> None:
-        super().__init__(task, by_start=False)
-        plan, width = self.layout.plan, self.layout.width
-        self._machine = Machine(np.empty(STACK), empty_profile(plan, watched=task.watched))
-        self._partitions = Partitions(plan.keys)
-        self._prunes = task.branches[0].output != "all"
-        self.buffer = versioned_buffer.empty_buffer(plan.states)
-        tops = np.zeros((plan.states, kernel.TOPS), np.int64)
+        super().__init__(
+            task,
+            columns=kernel.RUN_COLUMNS,
+            end_columns=versioned_buffer.END_COLUMNS,
+            counters=kernel.COUNTERS,
+        )
+        states = self.layout.plan.states
+        self.buffer = versioned_buffer.empty_buffer(states)
+        tops = np.zeros((states, kernel.TOPS), np.int64)
         tops[:, kernel.LAST_POSITION] = -1
-        counters = np.zeros(kernel.COUNTERS, np.int64)
-        counters[kernel.FREE] = -1
         self.state = kernel.State(
-            runs=np.zeros((0, kernel.RUN_COLUMNS), np.int64),
-            vectors=np.zeros((0, width)),
             heads=np.empty(0, np.int64),
             versions=np.zeros(
                 (max(4, room_for_more(_VERSIONS)), versioned_buffer.VERSION_COLUMNS), np.int64
             ),
             tops=tops,
             log=np.zeros((room_for_more(_LOG), versioned_buffer.LOG_COLUMNS), np.int64),
-            ends=np.zeros((room_for_more(_ENDS), versioned_buffer.END_COLUMNS), np.int64),
-            counters=counters,
-            tallies=np.zeros(tables.TALLIES, np.int64),
         )
-
-    @property
-    def tallies(self) -> np.ndarray:  # type: ignore[override]
-        """See :mod:`cepbench.engines.sase.kernels.tables`."""
-        return self.state.tallies
-
-    @property
-    def profile(self) -> np.ndarray:  # type: ignore[override]
-        """See :mod:`cepbench.engines.sase.kernels.profile`."""
-        return self._machine.profile
 
     @property
     def work(self) -> dict[str, int]:
@@ -90,67 +73,50 @@ class BasicEngine(AutomatonEngine):
         """Events read by runs, none of which are merged."""
         return float(self.tallies[tables.VISITED])
 
-    def _round(self, events: tables.Events) -> None:
-        plan, machine = self.layout.plan, self._machine
+    def _arranged(self, events: tables.Events) -> tuple[Any, ...]:
         its, held, number = self._partitions.of(events)
         self.state = self.state._replace(heads=np.full(number, -1))
         self.profile[:, STORED] = 0.0  # until they are entered
-        kernel.enter_all(self.state, held, machine)
-        counters = self.state.counters
+        kernel.enter_all(self.pool, self.state, held)
+        counters = self.pool.counters
         counters[kernel.AT], counters[kernel.AT_RUN] = 0, kernel.ARRIVES
-        counts, ended = not self.task.reports, False
-        while not ended:
-            began = time.perf_counter()
-            ended = kernel.advance_apart(
-                plan, self.state, machine, events, its, counts, self._prunes
-            )
-            began = self._clock(0, began)
-            row = -1 if ended else events.rows[counters[kernel.AT]]
-            earliest = int(events.times[row]) - plan.window
-            self._store()
-            began = self._clock(2, began)
-            self._construct(all_of_them=ended or not self._prunes)
-            began = self._clock(1, began)
-            versioned_buffer.prune(self.buffer, earliest)
-            kernel.prune_versions(self.state, earliest)
-            self._clock(2, began)
-            if not ended:
-                self._make_room(earliest)
-        self._measure()
-        self._compact(earliest)
+        return events, its
+
+    def _advance(self, events: tables.Events, partitions: np.ndarray) -> bool:
+        plan = self.layout.plan
+        ended = kernel.advance_apart(
+            plan, self.pool, self.state, events, partitions, not self.task.reports, self._prunes
+        )
+        row = -1 if ended else events.rows[self.pool.counters[kernel.AT]]
+        self._earliest = int(events.times[row]) - plan.window
+        return bool(ended)
+
+    def _construct(self) -> None:
+        self._store()
+        self._clock(BUFFER)
+        super()._construct()
+        self._clock(CONSTRUCTION)
+        versioned_buffer.prune(self.buffer, self._earliest)
+        kernel.prune_versions(self.pool, self.state, self._earliest)
+        self._clock(BUFFER)
 
     def _store(self) -> None:
         """Enter what runs have selected in the buffer."""
-        logged = int(self.state.counters[kernel.LOGGED])
+        logged = int(self.pool.counters[kernel.LOGGED])
         self.buffer = versioned_buffer.with_room(self.buffer, self.state.log[:logged])
         versioned_buffer.store(self.state.log, logged, self.buffer)
-        self.state.counters[kernel.LOGGED] = 0
+        self.pool.counters[kernel.LOGGED] = 0
 
-    def _construct(self, *, all_of_them: bool) -> None:
-        """Write the matches of accepting runs."""
-        state, counters = self.state, self.state.counters
-        number = int(counters[kernel.ENDS if all_of_them else kernel.SETTLED])
-        if number:
-            write = partial(
-                versioned_buffer.construct,
-                self.buffer,
-                state.versions,
-                state.ends[:number],
-                self.layout.plan.items,
-            )
-            self._keep(written_chunks(self.layout.variables, 0, write), number)
-        rest = int(counters[kernel.ENDS]) - number
-        state.ends[:rest] = state.ends[number : number + rest]
-        counters[kernel.ENDS], counters[kernel.SETTLED] = rest, 0
+    def _chunks_of(self, ends: np.ndarray) -> Iterator[list[Column]]:
+        versions, items = self.state.versions, self.layout.plan.items
+        write = partial(versioned_buffer.construct, self.buffer, versions, ends, items)
+        return written_chunks(self.layout.variables, 0, write)
 
-    def _make_room(self, earliest: int) -> None:
-        """Enlarge the tables that are full."""
-        state, counters = self.state, self.state.counters
-        live = state.runs[:, kernel.RUN_STATE] >= 0
-        live &= state.runs[:, kernel.START] >= earliest
+    def _make_room(self) -> None:
+        state, counters = self.state, self.pool.counters
+        live = self.pool.runs[self._waiting(), START] >= self._earliest
         self._check_limit(int(np.count_nonzero(live)))
-        if 2 * counters[kernel.FREE_RUNS] < len(state.runs) or not len(state.runs):
-            self._add_runs(max(16, len(state.runs)))
+        super()._make_room()
         first, behind = counters[kernel.FIRST_VERSION], counters[kernel.NEXT_VERSION]
         size = len(state.versions)
         if 2 * (behind - first + kernel.VERSIONS) > size:
@@ -158,34 +124,6 @@ class BasicEngine(AutomatonEngine):
             versions = np.zeros((2 * size, state.versions.shape[1]), np.int64)
             versions[numbers % len(versions)] = state.versions[numbers % size]
             self.state = self.state._replace(versions=versions)
-        if 2 * (counters[kernel.ENDS] + kernel.SELECTIONS) > len(state.ends):
-            self.state = self.state._replace(ends=np.repeat(state.ends, 2, axis=0))
-            self.state.ends[: len(state.ends)] = state.ends
-
-    def _add_runs(self, more: int) -> None:
-        """Enlarge the pool."""
-        state = self.state
-        old = len(state.runs)
-        self.state = state._replace(
-            runs=np.concatenate((state.runs, np.zeros((more, kernel.RUN_COLUMNS), np.int64))),
-            vectors=np.concatenate((state.vectors, np.zeros((more, state.vectors.shape[1])))),
-        )
-        kernel.add_runs(self.state, old)
-
-    def _compact(self, earliest: int) -> None:
-        """Remove expired runs, and keep few free ones."""
-        state = self.state
-        runs = state.runs
-        live = np.flatnonzero(
-            (runs[:, kernel.RUN_STATE] >= 0) & (runs[:, kernel.START] >= earliest)
-        )
-        live = live[self._partitions.keep(runs[live, kernel.PARTITION])]
-        self.state = state._replace(runs=runs[live], vectors=state.vectors[live])
-        self.state.counters[kernel.FREE] = -1
-        self.state.counters[kernel.FREE_RUNS] = 0
-
-    def _live(self) -> int:
-        return len(self.state.runs)
 
 
 SASE_BASIC = evaluator_of_automata(

@@ -12,7 +12,6 @@ import numpy as np
 from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, room, with_room
 from cepbench.engines.sase.kernels import partitions, starts
 from cepbench.engines.sase.kernels.advance import cells_a_step
-from cepbench.engines.sase.kernels.profile import empty_profile
 from cepbench.engines.sase.kernels.runs import chain, free
 from cepbench.engines.sase.kernels.tables import (
     AT_RUN,
@@ -38,7 +37,6 @@ from cepbench.engines.sase.kernels.tables import (
     RUN_COLUMNS,
     SIZE,
     STATE,
-    TALLIES,
     TOP_CELL,
     WAITING,
     WIDENS,
@@ -62,7 +60,7 @@ _NODES = 1 << 14
 _ROOTS = 1 << 12
 
 
-def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
+def empty_state(plan: Plan, columns: int, tallies: np.ndarray, profile: np.ndarray) -> State:
     """A state without runs, whose V has so many columns."""
     counters = np.zeros(COUNTERS, np.int64)
     for counter in (FREE_RUN, FREE_PARTITION, WAITING):
@@ -81,8 +79,8 @@ def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
         free_cells=np.full(_CLASSES, -1),
         found=np.zeros(1, np.int64),
         counters=counters,
-        tallies=np.zeros(TALLIES, np.int64),
-        profile=empty_profile(plan, watched=watched),
+        tallies=tallies,
+        profile=profile,
         progress=np.zeros(PROGRESS, np.int64),
         stack=np.empty(STACK),
         graph=empty_graph(1 if plan.counts else _NODES),

@@ -5,239 +5,206 @@ Source: [agrawal2008]_, section 5.2.3.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
-from cepbench.engines.runs.kernels.graph import NONE, add_event, room
-from cepbench.engines.sase.kernels.conditions import holds, update
-from cepbench.engines.sase.kernels.moves import moves
-from cepbench.engines.sase.kernels.profile import note_asked, note_moves
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    EDGES,
-    EVALUATED,
-    FOUND,
-    LEAVES,
-    LOOP,
-    OWN,
-    PEAK_RUNS,
-    PROCEED,
-    REPROCESSED,
-    SPLIT,
-    STARTED,
-    STAYS,
-    TAKE,
-    VISITED,
+from cepbench.engines.runs.kernels.graph import add_event, room
+from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels.moves import moves, selects
+from cepbench.engines.sase.kernels.pool import (
+    COLUMNS_OF_ALL,
+    COUNTERS_OF_ALL,
+    ENDS,
+    FOLLOWING,
+    FREE_RUNS,
+    LAST,
+    NONE,
+    ORIGIN,
+    RUN_STATE,
+    SETTLED,
+    START,
+    copied,
+    free,
+    new_run,
 )
+from cepbench.engines.sase.kernels.profile import note_moves
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
-# Columns of RUNS, by run: state; timestamps of the first and of the last event; position of the first
-# event; node of the last event in the graph; the row from which it reads, or the partition of a
-# suspended run; the moves on that event that other runs have made.
-RUN_STATE, START, LAST, ORIGIN, NODE, FROM, MADE, RUN_COLUMNS = range(8)
+# Further columns of RUNS: node of the last event in the graph; the row from which a run reads, or the
+# number of those suspended before it; the moves on that event that other runs have made.
+NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 4)
 
-# COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next; runs on the
-# stack, and in the list of those that have read all events; where the partition's begin in this; the
-# row behind those read; accepting runs, and how many of them are certain to be reported; the row of
-# the last event of the match to be reported, and the position of its first one; runs split off from
-# one.
+# Columns of ENDS, by accepting run: node of its last event, position of its first one.
+END_NODE, END_FIRST, END_COLUMNS = range(3)
+
+# Further COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next; the
+# singleton run, before the postponed ones in their list; of this partition the last one that has read
+# all events, before the others in their list; how many there are of all partitions; the row behind
+# those read; the row of the last event of the match to be reported, and the position of its first
+# one; runs split off from one.
 (
-    CURRENT, SOURCE, NEXT_ROW, DEPTH, SUSPENDED, BASE, READ, ENDS, SETTLED, BOUND, LATEST, COPIES, COUNTERS,
-) = range(13)  # fmt: skip
-
-
-class Runs(NamedTuple):
-    """A list of runs."""
-
-    numbers: np.ndarray  #: int64 (capacity, RUN_COLUMNS)
-    vectors: np.ndarray  #: float64 (capacity, columns): V
-
-
-class State(NamedTuple):
-    """Runs, and what they share."""
-
-    stack: Runs  #: the singleton run on top of the postponed ones
-    waiting: Runs  #: those that had read all events of the last batch, by partition
-    suspended: Runs  #: those that have read all events of this one
-    ends: np.ndarray  #: int64 (2, n): nodes of matches, and positions of their first events
-    counters: np.ndarray  #: int64 (COUNTERS,)
-    tallies: np.ndarray  #: int64 (TALLIES,)
+    CURRENT, SOURCE, NEXT_ROW, TOP, SUSPENDED, NUMBER, READ, BOUND, LATEST, COPIES, COUNTERS,
+) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 11)  # fmt: skip
 
 
 @njit_in_place
-def backtrack(plan, state, graph, machine, events, spans, waiting, limit, counts, prunes):
-    """Process a batch of events, whose rows are by partition, from where ``state.counters`` says.
+def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
+    """Process a batch of events, whose rows are by partition, from where ``pool.counters`` says.
 
     ``spans``, ``waiting``: int64 (partitions + 1,), where in ``events.rows`` and in
-    ``state.waiting`` each partition begins. ``limit``: maximum number of runs that are split off
-    from one. ``counts``: whether matches are only counted. ``prunes``: whether only the matches of
-    OUTPUT non_overlap are wanted.
+    ``pool.runs``, of those that had read all events of the last batch, each partition begins.
+    ``limit``: maximum number of runs that are split off from one. ``counts``: whether matches are
+    only counted. ``prunes``: whether only the matches of OUTPUT non_overlap are wanted.
 
     Returns whether all events have been processed; else a table is full, or the limit exceeded.
     """
-    counters, stack = state.counters, state.stack.numbers
+    runs, counters = pool.runs, pool.counters
     while counters[CURRENT] < len(spans) - 1:
         current = counters[CURRENT]
         end = spans[current + 1]
         if (
-            counters[DEPTH] + 1 >= len(stack)
-            or counters[SUSPENDED] == len(state.suspended.numbers)
-            or counters[ENDS] == state.ends.shape[1]
+            counters[FREE_RUNS] == 0
+            or counters[ENDS] == len(pool.ends)
             or counters[COPIES] > limit
             or (room(graph) < 1 and not counts)
         ):
             return False
-        if counters[DEPTH] > 0:
-            _step(plan, state, graph, machine, events, end, counts, prunes)
+        if counters[TOP] >= 0:
+            _step(plan, pool, graph, events, end, counts, prunes)
             continue
         counters[COPIES] = 0
         if counters[SOURCE] < waiting[current + 1]:
-            _copy(state.waiting, counters[SOURCE], state.stack, 0)
+            run = counters[SOURCE]
             counters[SOURCE] += 1
-            stack[0, FROM], stack[0, MADE] = spans[current], 0
-            counters[DEPTH] = 1
+            runs[run, FROM], runs[run, MADE] = spans[current], 0
+            _push(pool, run, TOP)
         elif counters[NEXT_ROW] < min(end, counters[BOUND]):
-            _start(counters[NEXT_ROW], plan, state, events)
+            _start(counters[NEXT_ROW], plan, pool, events)
             counters[NEXT_ROW] += 1
         else:
             counters[SETTLED] = counters[ENDS]
             if counters[BOUND] != NEVER:
                 # Later matches begin after this one.
-                counters[SUSPENDED] = counters[BASE]
+                while counters[SUSPENDED] >= 0:
+                    free(pool, _popped(pool, SUSPENDED))
                 counters[NEXT_ROW] = counters[BOUND]
             else:
                 counters[CURRENT] = current + 1
-                counters[BASE] = counters[SUSPENDED]
+                counters[SUSPENDED] = NONE
                 counters[NEXT_ROW] = counters[READ] = end
             counters[BOUND], counters[LATEST] = NEVER, NONE
     return True
 
 
 @njit_in_place
-def _copy(source, place, target, to):
-    """Copy a run from one list to another."""
-    for field in range(RUN_COLUMNS):
-        target.numbers[to, field] = source.numbers[place, field]
-    for column in range(source.vectors.shape[1]):
-        target.vectors[to, column] = source.vectors[place, column]
+def _push(pool, run, first):
+    """Enter a run in a list, whose first one is in this counter."""
+    pool.runs[run, FOLLOWING] = pool.counters[first]
+    pool.counters[first] = run
 
 
 @njit_in_place
-def _start(at, plan, state, events):
+def _popped(pool, first):
+    """The first run of a list, which it leaves."""
+    run = pool.counters[first]
+    pool.counters[first] = pool.runs[run, FOLLOWING]
+    return run
+
+
+@njit_in_place
+def _start(at, plan, pool, events):
     """Begin a run in the start state, which reads the event first."""
-    row, run = events.rows[at], state.stack.numbers[0]
-    if events.flags[row] & plan.bits[BEGIN] == 0:
+    row, counters = events.rows[at], pool.counters
+    if events.flags[row] & plan.bits[tables.BEGIN] == 0:
         return
-    run[RUN_STATE], run[NODE] = 0, NONE
-    run[START], run[LAST] = events.times[row], events.times[row] - 1
-    run[ORIGIN] = events.first + row
-    run[FROM], run[MADE] = at, 0
-    state.counters[DEPTH] = 1
-    state.tallies[STARTED] += 1
-    _measure(state)
+    run = new_run(pool, counters[CURRENT])
+    its = pool.runs[run]
+    its[NODE] = NONE
+    its[START], its[LAST] = events.times[row], events.times[row] - 1
+    its[ORIGIN] = events.first + row
+    its[FROM], its[MADE] = at, 0
+    _push(pool, run, TOP)
+    pool.tallies[tables.STARTED] += 1
 
 
 @njit_in_place
-def _measure(state):
-    """Note how many runs there are."""
-    counters = state.counters
-    waiting = len(state.waiting.numbers) - counters[SOURCE]
-    live = counters[DEPTH] + counters[SUSPENDED] + waiting
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
-
-
-@njit_in_place
-def _step(plan, state, graph, machine, events, end, counts, prunes):
+def _step(plan, pool, graph, events, end, counts, prunes):
     """Let the singleton run read an event."""
-    counters, tallies = state.counters, state.tallies
-    top = counters[DEPTH] - 1
-    run = state.stack.numbers[top]
-    at = run[FROM]
+    counters, tallies = pool.counters, pool.tallies
+    run = counters[TOP]
+    its = pool.runs[run]
+    at, at_state = its[FROM], its[RUN_STATE]
     if at == end or at >= counters[BOUND]:
+        _popped(pool, TOP)
         if at == end and counters[BOUND] == NEVER:
-            _copy(state.stack, top, state.suspended, counters[SUSPENDED])
-            state.suspended.numbers[counters[SUSPENDED], FROM] = counters[CURRENT]
-            counters[SUSPENDED] += 1
-        counters[DEPTH] = top
+            its[FROM] = counters[NUMBER]
+            counters[NUMBER] += 1
+            _push(pool, run, SUSPENDED)
+        else:
+            free(pool, run)
         return
-    row, at_state = events.rows[at], run[RUN_STATE]
-    if run[START] < events.times[row] - plan.window:
-        counters[DEPTH] = top
+    row = events.rows[at]
+    if its[START] < events.times[row] - plan.window:
+        free(pool, _popped(pool, TOP))
         return
-    run[FROM] = at + 1
+    its[FROM] = at + 1
     if not (plan.dies or events.flags[row] & plan.relevant[at_state]):
         return
-    tallies[VISITED] += at_state > 0
-    tallies[REPROCESSED] += at < counters[READ]
+    tallies[tables.VISITED] += at_state > 0
+    tallies[tables.REPROCESSED] += at < counters[READ]
     counters[READ] = max(counters[READ], at + 1)
-    found = OWN
+    found = tables.OWN
     if at_state > 0:
-        found = moves(
-            at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events, tallies
-        )
-        note_moves(machine.profile, at_state, found)
-    found &= ~run[MADE]
+        found = moves(at_state, its[LAST], row, pool.vectors[run], plan, pool, events)
+        note_moves(pool.profile, at_state, found)
+    found &= ~its[MADE]
     if found == 0:
-        counters[DEPTH] = top
+        free(pool, _popped(pool, TOP))
         return
     # What brings it nearer to the end.
     move = found & -found
     if found != move:
         # A copy goes on; the run is postponed, to read the event again.
-        run[FROM] = at
-        _copy(state.stack, top, state.stack, top + 1)
-        run[MADE] |= move
-        run = state.stack.numbers[top + 1]
-        run[FROM] = at + 1
-        counters[DEPTH] = top + 2
+        its[FROM] = at
+        its[MADE] |= move
+        run = copied(pool, run)
+        pool.runs[run, FROM] = at + 1
+        _push(pool, run, TOP)
         counters[COPIES] += 1
-        tallies[SPLIT] += 1
-        _measure(state)
-    run[MADE] = 0
-    if move != STAYS:
+        tallies[tables.SPLIT] += 1
+    pool.runs[run, MADE] = 0
+    if move != tables.STAYS:
         _select(
-            at_state + (move == LEAVES), at, plan, state, graph, machine, events, counts, prunes
+            run, at_state + (move == tables.LEAVES), at, plan, pool, graph, events, counts, prunes
         )
 
 
 @njit_in_place
-def _select(at_state, at, plan, state, graph, machine, events, counts, prunes):
+def _select(run, at_state, at, plan, pool, graph, events, counts, prunes):
     """Select an event at a state by the singleton run."""
-    counters = state.counters
-    top = counters[DEPTH] - 1
-    run, vector, row = state.stack.numbers[top], state.stack.vectors[top], events.rows[at]
-    target = plan.targets[at_state]
-    update(
-        EDGES * at_state + (TAKE if plan.kinds[at_state] == LOOP else BEGIN),
-        row, vector, plan, events,
-    )  # fmt: skip
+    counters, its = pool.counters, pool.runs[run]
+    row, target = events.rows[at], plan.targets[at_state]
     if not counts:
-        run[NODE] = add_event(graph, events.first + row, plan.items[at_state], run[NODE])
-    run[RUN_STATE], run[LAST] = target, events.times[row]
-    accepts = target == plan.states
-    if plan.accepts[target]:
-        state.tallies[EVALUATED] += 1
-        accepts = holds(EDGES * target + PROCEED, row, vector, plan, machine, events)
-        note_asked(machine.profile, target, accepts)
-    if accepts:
+        its[NODE] = add_event(graph, events.first + row, plan.items[at_state], its[NODE])
+    its[RUN_STATE], its[LAST] = target, events.times[row]
+    if selects(at_state, row, pool.vectors[run], plan, pool, events):
         if counts:
-            state.tallies[FOUND] += 1
+            pool.tallies[tables.FOUND] += 1
         elif not prunes:
-            _add_end(state, run)
-        elif run[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:
-            if run[ORIGIN] != counters[LATEST] or at + 1 < counters[BOUND]:
+            _add_end(pool, run)
+        elif its[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:
+            if its[ORIGIN] != counters[LATEST] or at + 1 < counters[BOUND]:
                 # It comes before those found.
                 counters[ENDS] = counters[SETTLED]
-                counters[BOUND], counters[LATEST] = at + 1, run[ORIGIN]
-            _add_end(state, run)
+                counters[BOUND], counters[LATEST] = at + 1, its[ORIGIN]
+            _add_end(pool, run)
     if target == plan.states:
-        counters[DEPTH] = top
+        free(pool, _popped(pool, TOP))
 
 
 @njit_in_place
-def _add_end(state, run):
-    end = state.counters[ENDS]
-    state.counters[ENDS] = end + 1
-    state.ends[0, end], state.ends[1, end] = run[NODE], run[ORIGIN]
+def _add_end(pool, run):
+    end = pool.counters[ENDS]
+    pool.counters[ENDS] = end + 1
+    pool.ends[end, END_NODE], pool.ends[end, END_FIRST] = (
+        pool.runs[run, NODE],
+        pool.runs[run, ORIGIN],
+    )

@@ -9,25 +9,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.conditions import holds, update
-from cepbench.engines.sase.kernels.moves import moves
-from cepbench.engines.sase.kernels.profile import elapse, note_asked, note_moves, note_stored
-from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
-    EDGES,
-    EVALUATED,
-    FOUND,
-    LEAVES,
-    LOOP,
-    OWN,
-    PEAK_RUNS,
-    PROCEED,
-    SPLIT,
-    STARTED,
-    STAYS,
-    TAKE,
-    VISITED,
+from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels.moves import moves, selects
+from cepbench.engines.sase.kernels.pool import (
+    COLUMNS_OF_ALL,
+    COUNTERS_OF_ALL,
+    ENDS,
+    FOLLOWING,
+    FREE_RUNS,
+    LAST,
+    NONE,
+    ORIGIN,
+    PARTITION,
+    RUN_STATE,
+    SETTLED,
+    START,
+    copied,
+    free,
+    new_run,
 )
+from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_stored
 from cepbench.engines.sase.kernels.versioned_buffer import (
     CREATED,
     DIGIT,
@@ -37,7 +38,6 @@ from cepbench.engines.sase.kernels.versioned_buffer import (
     END_PREFIX,
     END_STACK,
     ENTRY,
-    NONE,
     OF_DIGIT,
     OF_PREFIX,
     POSITION,
@@ -50,23 +50,14 @@ from cepbench.engines.sase.kernels.versioned_buffer import (
 )
 from cepbench.kernels.jit import njit_in_place
 
-# Columns of RUNS: the computation state but for V, then what else is known of a run.
-RUN_STATE = 0  # -1: no run
-RUN_PREFIX, RUN_DIGIT = 1, 2  # its version
-RUN_STACK, RUN_ENTRY = 3, 4  # its last event
-START = 5  # timestamp of its first event
-LAST = 6  # timestamp of its last event
-ORIGIN = 7  # position of its first event
-PARTITION = 8
-FOLLOWING = 9  # in the list of its partition, or of free runs
-RUN_COLUMNS = 10
+# Further columns of RUNS: the version of a run; its last event, by stack and number there.
+RUN_PREFIX, RUN_DIGIT, RUN_STACK, RUN_ENTRY, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 5)
 
-# COUNTERS[...]: the first free run and the number of free ones; numbers of the first version kept
-# and of the next one; selections logged; accepting runs, and how many of them are certain to be
-# reported; the row of the batch, and the run, to go on with.
+# Further COUNTERS[...]: numbers of the first version kept and of the next one; selections logged; the
+# row of the batch, and the run, to go on with.
 (
-    FREE, FREE_RUNS, FIRST_VERSION, NEXT_VERSION, LOGGED, ENDS, SETTLED, AT, AT_RUN, COUNTERS,
-) = range(10)  # fmt: skip
+    FIRST_VERSION, NEXT_VERSION, LOGGED, AT, AT_RUN, COUNTERS,
+) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 6)  # fmt: skip
 
 #: The values of ``AT_RUN`` when an event arrives and when all runs have read it.
 ARRIVES, STARTS = -2, -1
@@ -79,22 +70,17 @@ NEXT_ENTRY, LAST_POSITION, TOPS = range(3)
 
 
 class State(NamedTuple):
-    """Runs, and what they share."""
+    """Lists of runs, and what they have selected since the buffer was updated."""
 
-    runs: np.ndarray  #: int64 (capacity, RUN_COLUMNS)
-    vectors: np.ndarray  #: float64 (capacity, columns): V
     heads: np.ndarray  #: int64 (partitions,): the first run of each
     versions: np.ndarray  #: int64 (capacity, VERSION_COLUMNS): a ring, a power of two
     tops: np.ndarray  #: int64 (states, TOPS)
     log: np.ndarray  #: int64 (n, LOG_COLUMNS)
-    ends: np.ndarray  #: int64 (n, END_COLUMNS)
-    counters: np.ndarray  #: int64 (COUNTERS,)
-    tallies: np.ndarray  #: int64 (TALLIES,)
 
 
 @njit_in_place
-def advance_apart(plan, state, machine, events, partitions, counts, prunes):
-    """Process a batch of events, from where ``state.counters`` says.
+def advance_apart(plan, pool, state, events, partitions, counts, prunes):
+    """Process a batch of events, from where ``pool.counters`` says.
 
     ``partitions``: int64 (rows,), of each row of ``events.rows``. ``counts``: whether matches are
     only counted. ``prunes``: whether a match ends all runs of its partition, as OUTPUT non_overlap
@@ -102,7 +88,7 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
 
     Returns whether all events have been processed; else a table is full.
     """
-    runs, counters = state.runs, state.counters
+    runs, counters = pool.runs, pool.counters
     while counters[AT] < len(events.rows):
         row = events.rows[counters[AT]]
         partition = partitions[counters[AT]]
@@ -115,89 +101,65 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
             if (
                 counters[FREE_RUNS] < _RUNS
                 or counters[LOGGED] + SELECTIONS > len(state.log)
-                or counters[ENDS] + SELECTIONS > len(state.ends)
+                or counters[ENDS] + SELECTIONS > len(pool.ends)
                 or counters[NEXT_VERSION] - counters[FIRST_VERSION] + VERSIONS > len(state.versions)
             ):
                 return False
             run = counters[AT_RUN]
             if run == STARTS:
                 counters[AT_RUN] = ARRIVES
-                if flags & plan.bits[BEGIN] == 0:
+                if flags & plan.bits[tables.BEGIN] == 0:
                     break
-                run = _new_run(state, partition)
-                state.tallies[STARTED] += 1
-                runs[run, RUN_STATE] = 0
-                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, state.tallies[STARTED]
+                run = new_run(pool, partition)
+                pool.tallies[tables.STARTED] += 1
+                runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = NONE, pool.tallies[tables.STARTED]
                 runs[run, RUN_STACK], runs[run, RUN_ENTRY] = NONE, NONE
                 runs[run, START], runs[run, ORIGIN] = now, events.first + row
-                found = OWN
+                found = tables.OWN
             else:
                 counters[AT_RUN] = runs[run, FOLLOWING]
-                note_stored(machine.profile, runs[run, RUN_STATE], -1)
+                note_stored(pool.profile, runs[run, RUN_STATE], -1)
                 if runs[run, START] < now - plan.window:
-                    _free(state, run)
+                    free(pool, run)
                     continue
                 at_state = runs[run, RUN_STATE]
-                found = STAYS
+                found = tables.STAYS
                 if plan.dies or flags & plan.relevant[at_state]:
-                    state.tallies[VISITED] += 1
+                    pool.tallies[tables.VISITED] += 1
                     found = moves(
-                        at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events,
-                        state.tallies,
-                    )  # fmt: skip
-                    note_moves(machine.profile, at_state, found)
-            for move in (LEAVES, OWN):
+                        at_state, runs[run, LAST], row, pool.vectors[run], plan, pool, events
+                    )
+                    note_moves(pool.profile, at_state, found)
+            for move in (tables.LEAVES, tables.OWN):
                 if found & move:
-                    copies = move == LEAVES or found & STAYS != 0
-                    leaves = move == LEAVES
-                    _select(run, leaves, copies, row, plan, state, machine, events, counts)
-            if found & STAYS:
-                _enter(state, run, machine)
-            elif found & OWN == 0:
-                _free(state, run)
+                    copies = move == tables.LEAVES or found & tables.STAYS != 0
+                    leaves = move == tables.LEAVES
+                    _select(run, leaves, copies, row, plan, pool, state, events, counts)
+            if found & tables.STAYS:
+                _enter(pool, state, run)
+            elif found & tables.OWN == 0:
+                free(pool, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
-            _report(state, partition, machine)
-        elapse(machine.profile, events.rows, counters[AT], events.times)
+            _report(pool, state, partition)
+        elapse(pool.profile, events.rows, counters[AT], events.times)
         counters[AT] += 1
     return True
 
 
 @njit_in_place
-def _new_run(state, partition):
-    """A run from the pool."""
-    counters = state.counters
-    run = counters[FREE]
-    counters[FREE] = state.runs[run, FOLLOWING]
-    counters[FREE_RUNS] -= 1
-    state.runs[run, PARTITION] = partition
-    live = len(state.runs) - counters[FREE_RUNS]
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
-    return run
-
-
-@njit_in_place
-def _free(state, run):
-    """Return a run to the pool."""
-    state.runs[run, RUN_STATE] = NONE
-    state.runs[run, FOLLOWING] = state.counters[FREE]
-    state.counters[FREE] = run
-    state.counters[FREE_RUNS] += 1
-
-
-@njit_in_place
-def _enter(state, run, machine):
+def _enter(pool, state, run):
     """Enter a run in the list of its partition."""
-    note_stored(machine.profile, state.runs[run, RUN_STATE], 1)
-    partition = state.runs[run, PARTITION]
-    state.runs[run, FOLLOWING] = state.heads[partition]
+    note_stored(pool.profile, pool.runs[run, RUN_STATE], 1)
+    partition = pool.runs[run, PARTITION]
+    pool.runs[run, FOLLOWING] = state.heads[partition]
     state.heads[partition] = run
 
 
 @njit_in_place
-def _longer(state, prefix, digit, now):
+def _longer(pool, state, prefix, digit, now):
     """The prefix of the versions that begin with a version."""
-    number = state.counters[NEXT_VERSION]
-    state.counters[NEXT_VERSION] = number + 1
+    number = pool.counters[NEXT_VERSION]
+    pool.counters[NEXT_VERSION] = number + 1
     place = number & (len(state.versions) - 1)
     state.versions[place, PREFIX] = prefix
     state.versions[place, DIGIT] = digit
@@ -206,79 +168,66 @@ def _longer(state, prefix, digit, now):
 
 
 @njit_in_place
-def _select(run, leaves, copies, row, plan, state, machine, events, counts):
+def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     """Select an event: by the run itself, or by a copy with a version of its own."""
-    runs, counters, now = state.runs, state.counters, events.times[row]
+    runs, counters, now = pool.runs, pool.counters, events.times[row]
     stack = runs[run, RUN_STATE] + leaves
-    edge = EDGES * stack + (TAKE if plan.kinds[stack] == LOOP else BEGIN)
     target = plan.targets[stack]
     prefix, digit = runs[run, RUN_PREFIX], runs[run, RUN_DIGIT]
     if leaves or (copies and target == stack):
-        prefix, digit = _longer(state, prefix, digit, now), 0
-    entry = _log(run, stack, prefix, digit, row, state, events)
+        prefix, digit = _longer(pool, state, prefix, digit, now), 0
+    entry = _log(run, stack, prefix, digit, row, pool, state, events)
     if copies:
         # The next instance of splitting at this state.
         runs[run, RUN_DIGIT] += 1
-        state.tallies[SPLIT] += 1
+        pool.tallies[tables.SPLIT] += 1
         if target < plan.states:
-            copy = _new_run(state, runs[run, PARTITION])
-            for field in (START, ORIGIN):
-                runs[copy, field] = runs[run, field]
-            for column in range(state.vectors.shape[1]):
-                state.vectors[copy, column] = state.vectors[run, column]
-            run = copy
-    if target < plan.states:
-        update(edge, row, state.vectors[run], plan, events)
-    accepts = target == plan.states
-    if plan.accepts[target]:
-        state.tallies[EVALUATED] += 1
-        accepts = holds(EDGES * target + PROCEED, row, state.vectors[run], plan, machine, events)
-        note_asked(machine.profile, target, accepts)
-    if accepts:
+            run = copied(pool, run)
+    if selects(stack, row, pool.vectors[run], plan, pool, events):
         if counts:
-            state.tallies[FOUND] += 1
+            pool.tallies[tables.FOUND] += 1
         else:
             end = counters[ENDS]
             counters[ENDS] = end + 1
-            state.ends[end, END_PREFIX], state.ends[end, END_DIGIT] = prefix, digit
-            state.ends[end, END_STACK], state.ends[end, END_ENTRY] = stack, entry
-            state.ends[end, END_FIRST] = runs[run, ORIGIN]
+            pool.ends[end, END_PREFIX], pool.ends[end, END_DIGIT] = prefix, digit
+            pool.ends[end, END_STACK], pool.ends[end, END_ENTRY] = stack, entry
+            pool.ends[end, END_FIRST] = runs[run, ORIGIN]
     if target == plan.states:
         if not copies:
-            _free(state, run)
+            free(pool, run)
         return
     if target != stack:
         # Versions have a digit for each state up to the current one.
-        prefix, digit = _longer(state, prefix, digit, now), 0
+        prefix, digit = _longer(pool, state, prefix, digit, now), 0
     runs[run, RUN_STATE] = target
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
     runs[run, LAST] = now
-    _enter(state, run, machine)
+    _enter(pool, state, run)
 
 
 @njit_in_place
-def _log(run, stack, prefix, digit, row, state, events):
+def _log(run, stack, prefix, digit, row, pool, state, events):
     """Log a selection; returns the number of the event in its stack."""
     tops, log, position = state.tops, state.log, events.first + row
     if tops[stack, LAST_POSITION] != position:
         tops[stack, LAST_POSITION] = position
         tops[stack, NEXT_ENTRY] += 1
     entry = tops[stack, NEXT_ENTRY] - 1
-    place = state.counters[LOGGED]
-    state.counters[LOGGED] = place + 1
+    place = pool.counters[LOGGED]
+    pool.counters[LOGGED] = place + 1
     log[place, STACK], log[place, ENTRY] = stack, entry
     log[place, POSITION], log[place, TIME] = position, events.times[row]
     log[place, OF_PREFIX], log[place, OF_DIGIT] = prefix, digit
-    log[place, PREVIOUS_STACK] = state.runs[run, RUN_STACK]
-    log[place, PREVIOUS] = state.runs[run, RUN_ENTRY]
+    log[place, PREVIOUS_STACK] = pool.runs[run, RUN_STACK]
+    log[place, PREVIOUS] = pool.runs[run, RUN_ENTRY]
     return entry
 
 
 @njit_in_place
-def _report(state, partition, machine):
+def _report(pool, state, partition):
     """End all runs of a partition in which runs have accepted; those that started last remain."""
-    counters, ends = state.counters, state.ends
+    counters, ends = pool.counters, pool.ends
     latest = -1
     for end in range(counters[SETTLED], counters[ENDS]):
         latest = max(latest, ends[end, END_FIRST])
@@ -291,35 +240,28 @@ def _report(state, partition, machine):
     counters[ENDS] = counters[SETTLED] = kept
     run = state.heads[partition]
     while run >= 0:
-        following = state.runs[run, FOLLOWING]
-        note_stored(machine.profile, state.runs[run, RUN_STATE], -1)
-        _free(state, run)
+        following = pool.runs[run, FOLLOWING]
+        note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
+        free(pool, run)
         run = following
     state.heads[partition] = NONE
 
 
 @njit_in_place
-def add_runs(state, old):
-    """Enter the runs from number ``old`` on in the pool."""
-    for run in range(old, len(state.runs)):
-        _free(state, run)
-
-
-@njit_in_place
-def enter_all(state, partitions, machine):
+def enter_all(pool, state, partitions):
     """Enter the first runs, which are in no list, in those of their partitions, which are empty.
 
     ``partitions``: int64 (runs,).
     """
     for run in range(len(partitions)):
-        state.runs[run, PARTITION] = partitions[run]
-        _enter(state, run, machine)
+        pool.runs[run, PARTITION] = partitions[run]
+        _enter(pool, state, run)
 
 
 @njit_in_place
-def prune_versions(state, earliest):
+def prune_versions(pool, state, earliest):
     """Remove the versions created before ``earliest``, which no live run has."""
-    counters = state.counters
+    counters = pool.counters
     counters[FIRST_VERSION] = first_since(
         state.versions[:, CREATED], counters[FIRST_VERSION], counters[NEXT_VERSION], earliest
     )
