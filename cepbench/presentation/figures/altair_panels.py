@@ -90,15 +90,17 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
             if channel is alt.X
             else alt.Axis(labels=labels, ticks=False, labelLimit=300)
         )
-        return channel(f"{column}:{kind}", sort=list(axis.names), title=title, axis=look)
-    scale: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
+        # Layers have columns of their own for it, whose orders Vega-Lite would not join.
+        scale = alt.Scale(domain=list(axis.names))
+        return channel(f"{column}:{kind}", sort=None, title=title, axis=look, scale=scale)
+    numeric: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
     if not axis.zero and not axis.log:  # of which Vega would warn on a logarithmic one
-        scale["zero"] = False
+        numeric["zero"] = False
     if axis.ends:
-        scale |= {"domain": list(axis.ends), "nice": axis.zero}
+        numeric |= {"domain": list(axis.ends), "nice": axis.zero}
     ticks = {"values": list(axis.ticks)} if len(axis.ticks) else {"tickCount": 6}
     look = alt.Axis(labelExpr=prefixed(axis.unit), **ticks)
-    return channel(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=look)
+    return channel(f"{column}:Q", title=title, scale=alt.Scale(**numeric), axis=look)
 
 
 def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
