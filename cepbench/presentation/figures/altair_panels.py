@@ -135,7 +135,7 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     if marks.joined:
         line = base.mark_line(strokeWidth=2, strokeDash=dashes[0])
         if any(dash != dashes[0] for dash in dashes):
-            line = line.encode(strokeDash=by_series(alt.StrokeDash, dashes, named=False))
+            line = line.encode(strokeDash=by_series(alt.StrokeDash, dashes))
         layers.append(line.encode(order=f"{marks.order}:Q") if marks.order else line)
     tips = [
         alt.Tooltip(tip.field, title=tip.title or alt.Undefined, format=tip.format or alt.Undefined)

@@ -253,9 +253,9 @@ def test_no_series_stands_in_a_legend_twice(case: str) -> None:
         assert len(labels) == len(set(labels))
     for panel in panels_in(getattr(interactive, name)(*given, **named).to_dict()):
         channels = [pair for layer in panel["layer"] for pair in layer["encoding"].items()]
-        # Vega-Lite joins the legends of colours and shapes, but not that of fillings.
+        # Vega-Lite joins the legends of colours, shapes and dashes, but not that of fillings.
         shown = {key for key, its in channels if '"legend": {' in json.dumps(its)}
-        assert shown <= {"color", "shape"}
+        assert shown <= {"color", "shape", "strokeDash"}
 
 
 def test_one_whisker_does_not_scale_the_results_over_time() -> None:

@@ -156,9 +156,9 @@ function* layouts(specification, room) {
   };
   const widest = Math.max(...(vconcat ?? [rest]).map((panel) => panel.width ?? 0));
   const width = Math.min(widest || room, Math.max(170, room - 95)); // less titles and labels
-  const drawn = yield within(width, 2);
-  const least = Math.max(100, width - Math.ceil(drawn - room));
-  yield within(least, 2);
+  let least = width;
+  // Names at the ends of lines move less than the panel's edge.
+  for (let turn = 0; turn < 5; turn++) least = Math.max(100, least - Math.ceil((yield within(least, 2)) - room));
   yield within(least, 1);
 }
 
