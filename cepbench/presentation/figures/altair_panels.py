@@ -9,10 +9,13 @@ from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.offline import offline, prefixed
 from cepbench.presentation.figures.vega import alt
 
-#: How readers select series.
-PICK = "pick series in the legend"
+#: How readers select series, by where their names are.
+PICK = {"ends": "click a line or its name to pick it", "": ""}
+_IN_LEGEND = "pick series in the legend"
 
 _LETTERS = 110  # of a line above two panels
+
+_BESIDE = 12  # pixels from a panel's last mark to the names of lines
 
 _CROSS = "M-1,-1L1,1M-1,1L1,-1"
 
@@ -27,13 +30,14 @@ def _drawn(chart: Chart) -> alt.TopLevelMixin:
     rows: dict[int, list[Any]] = {}
     for panel in chart.panels:
         rows.setdefault(panel.row, []).append(_panel(chart, panel))
-    first = "; ".join(text for text in (chart.explained, PICK if chart.legend else "") if text)
+    first = "; ".join(
+        text for text in (chart.explained, PICK.get(chart.legend, _IN_LEGEND)) if text
+    )
     lines = [line for each in (first, *chart.notes) for line in textwrap.wrap(each, _LETTERS)]
     named: dict[str, Any] = {"title": alt.TitleParams(chart.title, subtitle=lines, anchor="start")}
     apart: dict[str, Any] = {}
-    if chart.legend == "panels":
-        scales: Any = dict.fromkeys(("color", "shape", "xOffset"), "independent")
-        apart = {"resolve": alt.Resolve(scale=alt.ScaleResolveMap(**scales))}
+    if any(marks.beside for panel in chart.panels for marks in panel.marks):
+        apart = {"resolve": alt.Resolve(scale=alt.ScaleResolveMap(xOffset="independent"))}
     # One call each: methods of joined charts copy all charts in them several times.
     if len(rows) == 1:
         return offline(alt.hconcat(*rows[0], **apart, **named))
@@ -43,7 +47,7 @@ def _drawn(chart: Chart) -> alt.TopLevelMixin:
 
 def _panel(chart: Chart, panel: Panel) -> Any:
     x, y = panel.x or chart.x, chart.y
-    shared = chart.legend != "panels"
+    shared = chart.legend != "ends"
     pick = "pick" if shared else f"pick_{panel.row}_{panel.column}"
     layers: list[Any] = []
     for channel, column, axis in ((alt.X, "x", x), (alt.Y, "y", y)):
@@ -56,11 +60,13 @@ def _panel(chart: Chart, panel: Panel) -> Any:
         # Data of a layer without any are the panel's: altair would write those of each to name them.
         if marks is not panel.marks[0]:
             for layer in drawn:
-                layer.data = marks.data
+                if layer.data is alt.Undefined:
+                    layer.data = marks.data
         layers += drawn
     if chart.legend and (not shared or panel is chart.panels[0]):
         field = next(marks.series for marks in panel.marks if marks.series)
-        picked = alt.selection_point(name=pick, fields=[field], bind="legend")
+        by: Any = {"bind": "legend"} if shared else {}
+        picked = alt.selection_point(name=pick, fields=[field], **by)
         layers[0] = layers[0].add_params(picked)
     heading = [*panel.heading, *panel.note.split("\n")] if panel.note else [*panel.heading]
     title = alt.TitleParams(heading[0], subtitle=heading[1:]) if heading[1:] else "".join(heading)
@@ -84,15 +90,17 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
             if channel is alt.X
             else alt.Axis(labels=labels, ticks=False, labelLimit=300)
         )
-        return channel(f"{column}:{kind}", sort=list(axis.names), title=title, axis=look)
-    scale: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
+        # Layers have columns of their own for it, whose orders Vega-Lite would not join.
+        scale = alt.Scale(domain=list(axis.names))
+        return channel(f"{column}:{kind}", sort=None, title=title, axis=look, scale=scale)
+    numeric: dict[str, Any] = {"type": "log" if axis.log and not axis.zero else "linear"}
     if not axis.zero and not axis.log:  # of which Vega would warn on a logarithmic one
-        scale["zero"] = False
+        numeric["zero"] = False
     if axis.ends:
-        scale |= {"domain": list(axis.ends), "nice": axis.zero}
+        numeric |= {"domain": list(axis.ends), "nice": axis.zero}
     ticks = {"values": list(axis.ticks)} if len(axis.ticks) else {"tickCount": 6}
     look = alt.Axis(labelExpr=prefixed(axis.unit), **ticks)
-    return channel(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=look)
+    return channel(f"{column}:Q", title=title, scale=alt.Scale(**numeric), axis=look)
 
 
 def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
@@ -104,14 +112,15 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
         channel, axis = axes[name]
         return _place(channel, column, axis, labels=labels)
 
-    looks = [*marks.looks.values()]
+    named_looks = chart.looks(marks.series) if chart.legend and marks.series else marks.looks
+    looks = [*named_looks.values()]
     colours, dashes = [look.colour for look in looks], [list(look.dash) or [1, 0] for look in looks]
-    legend = alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=1)
+    legend = alt.Legend(title=None, orient="top", columns=4, symbolOpacity=1)
     field = f"{marks.series}:N"
 
     def by_series(channel: Any, values: list[Any], *, named: bool = True) -> Any:
-        shown = legend if chart.legend and named else None
-        return channel(field, legend=shown, scale=alt.Scale(domain=[*marks.looks], range=values))
+        shown = legend if chart.legend not in ("ends", "") and named else None
+        return channel(field, legend=shown, scale=alt.Scale(domain=[*named_looks], range=values))
 
     base: Any = alt.Chart().encode(x=at("x", marks.x), y=at("y", marks.y))
     alike = not marks.series or (not chart.legend and len({*colours}) == 1)
@@ -126,7 +135,7 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     if marks.joined:
         line = base.mark_line(strokeWidth=2, strokeDash=dashes[0])
         if any(dash != dashes[0] for dash in dashes):
-            line = line.encode(strokeDash=by_series(alt.StrokeDash, dashes, named=False))
+            line = line.encode(strokeDash=by_series(alt.StrokeDash, dashes))
         layers.append(line.encode(order=f"{marks.order}:Q") if marks.order else line)
     tips = [
         alt.Tooltip(tip.field, title=tip.title or alt.Undefined, format=tip.format or alt.Undefined)
@@ -162,4 +171,15 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
         layers.append(point)
     if marks.text:
         layers.append(base.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))
+    if marks.joined and chart.legend == "ends":
+        lines = chart.names_at_ends(panel)
+        named = base.encode(x=at("x", "right"), y=at("y", "place"), text=field)
+        led = base.mark_rule(strokeWidth=0.8, x2Offset=_BESIDE - 2).encode(x2="right", y2="place")
+        for layer, own in (
+            (led, lines[lines["moved"]]),
+            (named.mark_text(dx=_BESIDE, align="left", baseline="middle"), lines),
+        ):
+            if not own.empty:
+                layer.data = own.drop(columns="moved")
+                layers.append(layer)
     return layers

@@ -13,6 +13,7 @@ from cepbench.experiments.analysis.common_patterns import left_out_notes
 from cepbench.presentation.figures.chart import WHISKERS, Axis, Chart, Marks, Panel, Tip, around
 from cepbench.presentation.figures.rows import (
     APART,
+    COLUMNS,
     PANELS,
     axis_title,
     chart_title,
@@ -121,7 +122,7 @@ def lines_by_size(
     what = f"{pattern_set} patterns" if pattern_set else ""
     return Chart(
         chart_title(rows, what), _sizes(rows["size"]), value_axis(rows, axis_title(metric, statistic)),
-        panels_of(rows, panels, marks), notes=_notes(rows, "size"),
+        panels_of(rows, panels, marks), notes=_notes(rows, "size"), legend="ends",
     )  # fmt: skip
 
 
@@ -156,13 +157,14 @@ def lines_by_setting(
     tips = _tips(metric, "median", setting=True)
     form: Any = {"joined": True} if lines else {"beside": True, "size": 7}
     panels = [
-        Panel(0, column, [str(engine)], [_averages(part, "group", tips, **form)])
-        for column, (engine, part) in enumerate(rows.groupby("panel", sort=False))
+        Panel(*divmod(number, COLUMNS), [str(engine)], [_averages(part, "group", tips, **form)])
+        for number, (engine, part) in enumerate(rows.groupby("panel", sort=False))
     ]
     return Chart(
         chart_title(rows, what), Axis(setting, names=tuple(rows["group"].unique())),
         value_axis(rows, axis_title(metric, "median")), panels,
         explained=WHISKERS.replace("patterns", "runs"), notes=_notes(rows, "group"),
+        legend="ends" if lines else "beside",
     )  # fmt: skip
 
 

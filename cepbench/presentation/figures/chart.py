@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from statistics import fmean
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from cepbench.presentation.figures.styles import Mark, Style
@@ -20,6 +22,9 @@ _Drawn = TypeVar("_Drawn")
 
 #: What whiskers are, unless a chart says otherwise.
 WHISKERS = "whiskers: 95 % of bootstrap resamples of patterns"
+
+#: Pixels from a name at the end of a line to the next one below.
+_APART = 19
 
 #: Colour of lines and marks of no series.
 INK = "#333333"
@@ -58,6 +63,21 @@ class Axis:
     one: bool = False
     #: Names before a line between two kinds.
     split: int = 0
+
+    def shares(self, values: pd.Series) -> np.ndarray:
+        """Parts of an axis with ends that lie below the values."""
+        low, high = self._scaled(self.ends)
+        return (self._scaled(values) - low) / (high - low)
+
+    def values(self, shares: np.ndarray) -> np.ndarray:
+        """What lies above these parts of the axis."""
+        low, high = self._scaled(self.ends)
+        at = low + shares * (high - low)
+        return np.exp(at) if self.log else at
+
+    def _scaled(self, values: Any) -> np.ndarray:
+        numbers = np.asarray(values, float)
+        return np.log(numbers) if self.log else numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +157,9 @@ class Chart:
     explained: str = WHISKERS
     #: Sentences on what is left out or hidden.
     notes: Sequence[str] = ()
-    #: ``panels`` for one below each, ``below`` all or ``inside`` the first one for one of the chart, or empty.
-    legend: Literal["panels", "below", "inside", ""] = "panels"
+    #: Series are named at the ``ends`` of their lines, or in one legend ``beside`` all panels or ``inside`` the
+    #: first one, or not.
+    legend: Literal["ends", "beside", "inside", ""] = "beside"
     #: Width and height of a panel in pixels.
     size: tuple[int, int] = (370, 270)
 
@@ -147,6 +168,34 @@ class Chart:
             replace(panel, marks=[each.within(panel.x or self.x, self.y) for each in panel.marks])
             for panel in self.panels
         ]
+
+    def looks(self, series: str) -> dict[str, Style]:
+        """The look of each value of a column, over all panels."""
+        each = [
+            marks.looks for panel in self.panels for marks in panel.marks if marks.series == series
+        ]
+        return {label: look for looks in each for label, look in looks.items()}
+
+    def names_at_ends(self, panel: Panel) -> pd.DataFrame:
+        """The ends of a panel's lines, with the place of a name right of each.
+
+        Columns are those of the marks, ``right`` and ``place``, the values where the name is, and ``moved``:
+        whether it is elsewhere than its line. Names have the order of the ends, and do not overlap.
+        """
+        x, y = panel.x or self.x, self.y
+        lines = next(marks for marks in panel.marks if marks.joined)
+        ranks = {name: rank for rank, name in enumerate(x.names)}
+        known = lines.data[lines.data[lines.y].notna()]
+        known = known.iloc[known[lines.x].map(ranks).to_numpy(int).argsort(kind="stable")]
+        ends = known.groupby(lines.series, sort=False).tail(1)[[lines.series, lines.x, lines.y]]
+        right = known[lines.x].iloc[-1] if len(known) else None
+        if y.ends is None:
+            return ends.assign(right=right, place=ends[lines.y], moved=False)
+        shares = y.shares(ends[lines.y].clip(*y.ends).astype(float))
+        ends, shares = ends.iloc[np.argsort(shares)], np.sort(shares)
+        spread = spread_apart(shares, _APART / self.size[1])
+        moved = (np.abs(spread - shares) > 0.01) | (ends[lines.x] != right)
+        return ends.assign(right=right, place=y.values(spread), moved=moved)
 
 
 def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
@@ -157,6 +206,22 @@ def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Cal
         return draw(build(*given, **named))
 
     return drawn
+
+
+def spread_apart(shares: np.ndarray, distance: float) -> np.ndarray:
+    """Ascending shares between 0 and 1, moved as little as puts this distance between neighbours.
+
+    The lowest is half of it above 0, where an axis is. The least squares of an isotonic regression, by pooling neighbours that are too near.
+    """
+    steps = np.arange(len(shares)) * min(distance, 1 / max(len(shares), 1))
+    pools: list[list[float]] = []
+    for place in shares - steps:
+        pools.append([float(place)])
+        while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
+            above = pools.pop()
+            pools[-1] += above
+    means = [fmean(pool) for pool in pools for _ in pool]
+    return np.clip(means, distance / 2, 1 - steps.max(initial=0)) + steps
 
 
 def around(low: float, high: float, *, log: bool) -> tuple[float, float]:

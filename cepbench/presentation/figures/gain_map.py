@@ -11,13 +11,10 @@ import pandas as pd
 from cepbench.errors import ExperimentError
 from cepbench.presentation.figures.chart import PLAIN, Chart, Marks, Panel, Tip
 from cepbench.presentation.figures.q_errors import looks_of_values
-from cepbench.presentation.figures.rows import axis_around, quantity_of
+from cepbench.presentation.figures.rows import COLUMNS, axis_around, quantity_of
 
 #: Fewer expected partial matches per event than this are drawn here.
 LEAST = 1e-3
-
-#: Panels side by side: as many fit on a page.
-_COLUMNS = 2
 
 _X = "expected partial matches per event"
 _Y = "times better"
@@ -58,7 +55,7 @@ def gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Chart:
         if not bounds.empty:
             circled = bounds[["x", "gain"]].assign(seen=False)
             marks.insert(0, Marks(circled, "x", "gain", PLAIN, "", size=9, filled="seen"))
-        row, column = divmod(number, _COLUMNS)
+        row, column = divmod(number, COLUMNS)
         panels.append(Panel(row, column, [f"{comparison} ({engine})"], marks))
     up = pd.concat([points[["gain"]], means[["low", "high"]]])
     return Chart(

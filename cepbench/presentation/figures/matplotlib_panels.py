@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,18 +15,19 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import offset_copy
 
 from cepbench.diagram import text_width
 from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.recording import record
 
-#: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
-TEXT = 9
+#: Points that are 14 pixels on a page: no text of a chart is smaller.
+TEXT = 10.5
 
 _LOOK: Any = {
     "font.size": TEXT,
     "font.family": "DejaVu Sans",
-    "axes.titlesize": 10,
+    "axes.titlesize": 11,
     "axes.titlelocation": "left",
     "axes.titley": 1.0,  # where titles are anyway: finding that out takes a fifth of drawing
     "axes.spines.top": False,
@@ -49,6 +51,12 @@ _PIXELS = 80
 #: Points that a legend's mark takes beside its label, with the distance to the next one.
 _HANDLE = 52
 
+#: Points from a panel's last mark to the names of lines.
+_BESIDE = 8
+
+#: Inches from a line of text to the next one.
+_LINE = 0.18
+
 #: How whiskers are drawn, as arguments of ``errorbar``.
 _WHISKERS: Any = {"elinewidth": 1.0, "capthick": 1.0}
 
@@ -66,8 +74,17 @@ def static_chart(chart: Chart) -> Figure:
     letters = int(shape[0] * 72 / (TEXT * 0.55))
     texts = [text for text in (chart.explained, *chart.notes) if text]
     lines = [line for text in texts for line in textwrap.wrap(text, letters)]
+    labels = {*chart.looks("series")} | {
+        label for marks in chart.panels[0].marks for label in marks.looks
+    }
+    fitting = max(
+        1, int(shape[0] * 72 / (_HANDLE + max(text_width(each, TEXT) for each in labels)))
+    )
+    room = 1 + math.ceil(1.3 * math.ceil(len(labels) / fitting)) if chart.legend == "beside" else 0
     with matplotlib.rc_context(_LOOK):
-        figure = Figure(figsize=(shape[0], shape[1] + 0.16 * len(lines)), layout="constrained")
+        figure = Figure(
+            figsize=(shape[0], shape[1] + _LINE * (len(lines) + room)), layout="constrained"
+        )
         shared = all(panel.x is None for panel in chart.panels)
         grid = figure.subplots(rows, columns, sharex=shared, sharey=True, squeeze=False)
         drawn = [(grid[panel.row, panel.column], panel) for panel in chart.panels]
@@ -83,10 +100,10 @@ def static_chart(chart: Chart) -> Figure:
             _finish_panel(axes, panel, chart)
         for axes in {panel.row: axes for axes, panel in reversed(drawn)}.values():
             axes.set_ylabel(chart.y.title)
-        figure.suptitle(chart.title, x=0.01, ha="left", fontsize=11)
-        _draw_legends(figure, drawn, chart)
-        # A label of the whole figure, for which the layout keeps room below the legends.
-        figure.supxlabel("\n".join(lines), fontsize=TEXT, x=0.01, ha="left")
+        figure.suptitle(chart.title, x=0.01, ha="left", fontsize=12)
+        _draw_legends(figure, drawn, chart, fitting, len(lines))
+        # A label of the whole figure, for which the layout keeps room, and for the legend above it.
+        figure.supxlabel("\n" * room + "\n".join(lines), fontsize=TEXT, x=0.01, ha="left")
     return figure
 
 
@@ -198,27 +215,47 @@ def _distances(at: np.ndarray, own: pd.DataFrame, ends: Sequence[str]) -> np.nda
     return np.maximum(np.stack([at - low, high - at]), 0)
 
 
-def _draw_legends(figure: Figure, drawn: list[tuple[Axes, Panel]], chart: Chart) -> None:
+def _draw_legends(
+    figure: Figure, drawn: list[tuple[Axes, Panel]], chart: Chart, columns: int, below: int
+) -> None:
+    """One legend, whose labels have so many columns above so many lines of text; or names at lines' ends."""
     axes = drawn[0][0]
     if chart.legend == "inside":
         axes.legend(loc="upper left", fontsize=TEXT, handletextpad=0.2)
-    if chart.legend == "below":
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    if chart.legend != "panels":
-        return
-    labels = {id(panel): axes.get_legend_handles_labels()[1] for axes, panel in drawn}
-    for axes, panel in drawn:
-        below = [its for _, its in drawn if its.column == panel.column and its.row > panel.row]
-        if below and labels[id(below[-1])] == labels[id(panel)]:
-            continue
-        # In heights of a letter: a share of the axes would be less below panels that are low.
-        distance = 4.6 if axes.get_xlabel() else 2.4
-        # A line of labels much wider than the panel would leave no room for the panels.
-        label = _HANDLE + max(text_width(label, TEXT) for label in labels[id(panel)])
-        fitting = int(1.2 * 72 * chart.size[0] / _PIXELS / label)
-        axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=distance,
-            ncols=max(1, min(3, fitting)), fontsize=TEXT, handlelength=3,
+    if chart.legend == "beside":
+        handles = {
+            label: handle
+            for axes, _ in drawn
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            handles.values(), handles.keys(), loc="lower center", ncols=columns, handlelength=3,
+            bbox_to_anchor=(0.5, _LINE * below / figure.get_size_inches()[1]),
+        )  # fmt: skip
+    if chart.legend == "ends":
+        for axes, panel in drawn:
+            _name_ends(figure, axes, panel, chart)
+
+
+def _name_ends(figure: Figure, axes: Axes, panel: Panel, chart: Chart) -> None:
+    """The name of each line right of the panel, with a line that leads to it where it is not at its end."""
+    looks = next(marks.looks for marks in panel.marks if marks.joined)
+    x = panel.x or chart.x
+    places = _places(x)
+    beside = offset_copy(axes.transData, figure, x=_BESIDE, units="points")
+    ends = chart.names_at_ends(panel)
+    for label, name, value, right, place, moved in ends.itertuples(index=False):
+        colour = looks[label].colour
+        led = {
+            "arrowstyle": "-",
+            "color": colour,
+            "linewidth": 0.6,
+            "relpos": (0, 0.5),
+            "shrinkA": 0,
+        }
+        axes.annotate(
+            label, (places[name], value), (places[right], place), textcoords=beside, color=colour,
+            va="center", arrowprops=led if moved else None, annotation_clip=False,
         )  # fmt: skip
 
 

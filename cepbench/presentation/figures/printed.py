@@ -53,10 +53,12 @@ def lines_with_printed(
             beside=measured.beside, size=9, filled="measured", tips=tips,
         )  # fmt: skip
         panels.append(replace(panel, marks=[measured, hollow]))
-    return Chart(
-        chart.title, chart.x, _longer(chart.y, table["value"]), panels,
-        explained=f"{chart.explained}; {_PRINTED}", notes=chart.notes,
-    )  # fmt: skip
+    return replace(
+        chart,
+        y=_longer(chart.y, table["value"]),
+        panels=panels,
+        explained=f"{chart.explained}; {_PRINTED}",
+    )
 
 
 def _longer(axis: Axis, values: pd.Series) -> Axis:

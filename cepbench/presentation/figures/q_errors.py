@@ -104,7 +104,7 @@ def scatter_in_panels(
             marks.append(Marks(ends, x.column, y.column, PLAIN, "", size=0, joined=True))
         own = None if diagonal else drawn(x, part)
         panels.append(Panel(0, column, [(headings or {}).get(name, name)], marks, x=own))
-    return Chart(title, of_x, of_y, panels, explained="", legend="below", size=(280, 260))
+    return Chart(title, of_x, of_y, panels, explained="", legend="beside", size=(280, 260))
 
 
 def panels_by(rows: pd.DataFrame, column: str) -> dict[str, pd.DataFrame]:

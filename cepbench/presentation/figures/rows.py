@@ -15,6 +15,9 @@ from cepbench.presentation.figures.styles import Style, place_of, series_labels,
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
 
+#: Panels side by side: as many fit on a page.
+COLUMNS = 2
+
 #: The statistic of a ratio to a baseline.
 RATIO = "ratio"
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -16,6 +17,7 @@ import cepbench as cep
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.figures import interactive, static
+from cepbench.presentation.figures.chart import spread_apart
 from cepbench.presentation.figures.q_errors import Axis
 from tests.presentation.figures.test_figures import (
     MINE,
@@ -84,6 +86,8 @@ def of_altair(specification: dict[str, Any]) -> list[Drawn]:
 
 def add_layer(drawn: Drawn, layer: dict[str, Any], data: pd.DataFrame) -> None:
     mark, encoding = layer["mark"]["type"], layer["encoding"]
+    if "x2Offset" in layer["mark"]:  # a line that leads to a name
+        return
     numbers = {
         axis: data[encoding[axis]["field"]].astype(float)
         for axis in ENDS_OF
@@ -249,9 +253,9 @@ def test_no_series_stands_in_a_legend_twice(case: str) -> None:
         assert len(labels) == len(set(labels))
     for panel in panels_in(getattr(interactive, name)(*given, **named).to_dict()):
         channels = [pair for layer in panel["layer"] for pair in layer["encoding"].items()]
-        # Vega-Lite joins the legends of colours and shapes, but not that of fillings.
+        # Vega-Lite joins the legends of colours, shapes and dashes, but not that of fillings.
         shown = {key for key, its in channels if '"legend": {' in json.dumps(its)}
-        assert shown <= {"color", "shape"}
+        assert shown <= {"color", "shape", "strokeDash"}
 
 
 def test_one_whisker_does_not_scale_the_results_over_time() -> None:
@@ -312,6 +316,40 @@ def test_whiskers_that_reach_zero_stay_in_their_panel_and_hold_their_marks(case:
             assert low * 0.999 <= float(start) and float(end) <= high * 1.001
             assert any(float(start) <= mark <= float(end) for mark in marks)
         assert len(drawn.spans) > 1
+
+
+def test_names_at_ends_keep_their_order_and_distance() -> None:
+    shares = np.sort(np.concatenate([np.full(4, 0.01), [0.5, 0.52], np.full(3, 1.0)]))
+    spread = spread_apart(shares, 0.07)
+    assert (np.diff(spread) >= 0.07 - 1e-9).all() and spread[0] > 0 and spread[-1] <= 1
+    assert spread[4:6] == pytest.approx([0.475, 0.545])  # moved alike, both ways
+    assert spread_apart(np.array([0.2, 0.9]), 0.07) == pytest.approx([0.2, 0.9])
+    assert len(spread_apart(np.zeros(0), 0.07)) == 0
+
+
+@pytest.mark.parametrize("case", ["lines", "far", "settings", "printed"])
+def test_lines_are_named_at_the_same_places_in_both_libraries(case: str) -> None:
+    name, given, named, _ = CASES[case]
+    figure = getattr(static, name)(*given, **named)
+    chart = getattr(interactive, name)(*given, **named).to_dict()
+    printed = {
+        (text.get_text(), shown(text.xyann[1])) for axes in figure.axes for text in axes.texts
+    }
+    told = [row for rows in chart["datasets"].values() for row in rows if "place" in row]
+    assert {(row["series"], shown(row["place"])) for row in told} == printed != set()
+    assert '"legend": {' not in json.dumps(chart["hconcat"]) and not figure.legends
+
+
+@pytest.mark.parametrize("case", ["bars", "points", "trade-off", "over time"])
+def test_a_legend_stands_beside_the_words_below(case: str) -> None:
+    name, given, named, _ = CASES[case]
+    figure = getattr(static, name)(*given, **named)
+    figure.draw_without_rendering()
+    (legend,), words = figure.legends, figure._supxlabel
+    box = legend.get_window_extent()
+    lines = len(words.get_text().strip().split("\n")) if words.get_text().strip() else 0
+    assert box.y0 > lines * 1.15 * words.get_fontsize() / 72 * figure.dpi
+    assert all(not box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
 
 
 def test_labels_wider_than_a_panel_leave_room_for_it() -> None:

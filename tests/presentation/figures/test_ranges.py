@@ -85,7 +85,7 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
     for encoding in encodings_in(specification, "x"):
         assert encoding["scale"]["type"] == "log"
     for encoding in encodings_in(specification, "y"):
-        assert encoding["sort"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
+        assert encoding["scale"]["domain"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
 
 
 @pytest.mark.parametrize("library", [static, interactive])

@@ -149,8 +149,10 @@ function roomIn(place) {
 
 // Each layout in turn, from the widest; it is told how wide the one before was.
 function* layouts(specification, room) {
-  const wide = widened(specification, room);
-  if (wide) yield wide;
+  const wide = widened(specification, room, 90); // for titles and labels
+  const beyond = wide ? (yield wide) - room : 0; // by names at the ends of lines
+  const less = beyond > 0 ? widened(specification, room, 90 + beyond) : null;
+  if (less) yield less;
   yield specification;
   const { hconcat, vconcat: rows = hconcat, ...rest } = specification;
   const vconcat = rows?.flatMap((row) => row.hconcat ?? [row]);
@@ -165,19 +167,19 @@ function* layouts(specification, room) {
   };
   const widest = Math.max(...(vconcat ?? [rest]).map((panel) => panel.width ?? 0));
   const width = Math.min(widest || room, Math.max(170, room - 95)); // less titles and labels
-  const drawn = yield within(width, 2);
-  const less = Math.max(100, width - Math.ceil(drawn - room));
-  yield within(less, 2);
-  yield within(less, 1);
+  let least = width;
+  // Names at the ends of lines move less than the panel's edge.
+  for (let turn = 0; turn < 5; turn++) least = Math.max(100, least - Math.ceil((yield within(least, 2)) - room));
+  yield within(least, 1);
 }
 
 // Panels share the room of their row; a single one does not become a banner. Null where they have no more room.
-function widened(specification, room) {
+function widened(specification, room, beside) {
   const rows = specification.vconcat ?? [specification];
   const panels = rows.map((row) => row.hconcat ?? [row]);
   const most = Math.max(...panels.map((row) => row.length));
-  const width = Math.min(760, Math.floor(room / most) - 90); // less titles and labels
-  const fits = panels.flat().every((panel) => panel.width < width && panel.height);
+  const width = Math.min(760, Math.floor(room / most - beside));
+  const fits = panels.flat().every((panel) => panel.width * 0.75 < width && panel.height);
   if (!fits) return null;
   const wider = (panel) => ({ ...panel, width, height: Math.max(panel.height, Math.min(320, width / 2)) });
   const own = (row) => (row.hconcat ? { ...row, hconcat: row.hconcat.map(wider) } : wider(row));
