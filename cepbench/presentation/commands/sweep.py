@@ -363,9 +363,8 @@ def _spread(results: pd.DataFrame) -> float:
     """Ratio of the quartiles of the runs of a plan, the median over plans; NaN if there are no repetitions."""
     ended = results[results["events_per_second"].notna()]
     cells = [name for name in ("pattern_id", "generator", "evaluator", "alpha") if name in ended]
-    quartiles = ended.groupby(cells, dropna=False)["events_per_second"].quantile([0.25, 0.75])
-    wide = quartiles.unstack()
-    return float((wide[0.75] / wide[0.25]).median()) if len(wide) else math.nan
+    runs = ended.groupby(cells, dropna=False)["events_per_second"]
+    return float((runs.quantile(0.75) / runs.quantile(0.25)).median())
 
 
 def _show(outcome: dict[str, Any]) -> None:

@@ -71,16 +71,16 @@ class SideBySide:
         logs = [node["log_estimated"] for its in nodes.values() for node in its]
         largest = max(filter(math.isfinite, logs), default=0.0)
         panels = []
-        for (kind, text), rows in self.table.groupby(["plan_kind", "plan"], sort=False):
+        for (_, text), rows in self.table.groupby(["plan_kind", "plan"], sort=False):
             for group in [rows] if text else [rows[k : k + 1] for k in range(len(rows))]:
-                panels.append(self._panel(kind, group.to_dict("records"), nodes, largest))
+                panels.append(self._panel(group.to_dict("records"), nodes, largest))
         return str(_PAGE(panels=panels))
 
     def _panel(
-        self, kind: str, rows: Sequence[Row], nodes: Mapping[int, Sequence[Row]], largest: float
+        self, rows: Sequence[Row], nodes: Mapping[int, Sequence[Row]], largest: float
     ) -> dict[str, Any]:
         """What the template shows of generators with one plan, or of one without a plan."""
-        names = [row["generator"] for row in rows]
+        kind, names = rows[0]["plan_kind"], [row["generator"] for row in rows]
         colours = [style_of(name, kind).colour for name in names]
         panel: dict[str, Any] = {
             "kind": kind, "names": [*zip(names, colours, strict=True)], "reason": rows[0]["reason"],

@@ -39,8 +39,8 @@ def ledger_for_readers(table: pd.DataFrame, page: str = "") -> Styler:
     if page:
         anchors = dict(zip(first["statement"], first["paper"] + "-" + first["id"], strict=True))
 
-        def linked(text: str) -> str:
-            return str(Markup('<a href="{}#{}">{}</a>').format(page, anchors[text], text))
+        def linked(text: object) -> str:
+            return str(Markup('<a href="{}#{}">{}</a>').format(page, anchors[str(text)], text))
 
         styler = styler.format(linked, subset=["claim"])
     return styler.map(lambda verdict: f"{_colour(verdict)}; font-weight: bold", subset=["verdict"])
