@@ -172,14 +172,13 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     if marks.text:
         layers.append(base.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))
     if marks.joined and chart.legend == "ends":
-        lines = chart.names_at_ends(panel)
-        named = base.encode(x=at("x", "right"), y=at("y", "place"), text=field)
-        led = base.mark_rule(strokeWidth=0.8, x2Offset=_BESIDE - 2).encode(x2="right", y2="place")
-        for layer, own in (
-            (led, lines[lines["moved"]]),
-            (named.mark_text(dx=_BESIDE, align="left", baseline="middle"), lines),
-        ):
-            if not own.empty:
-                layer.data = own.drop(columns="moved")
-                layers.append(layer)
+        # Names are dark, since some colours are too light to read; what leads to them has the colour.
+        named = base.encode(
+            x=at("x", "right"), y=at("y", "place"), text=field, color=alt.value(INK)
+        )
+        led = base.mark_rule(strokeWidth=1.5, x2Offset=_BESIDE - 2).encode(x2="right", y2="place")
+        ends = chart.names_at_ends(panel)
+        for layer in (led, named.mark_text(dx=_BESIDE, align="left", baseline="middle")):
+            layer.data = ends
+            layers.append(layer)
     return layers

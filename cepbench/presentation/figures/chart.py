@@ -179,8 +179,8 @@ class Chart:
     def names_at_ends(self, panel: Panel) -> pd.DataFrame:
         """The ends of a panel's lines, with the place of a name right of each.
 
-        Columns are those of the marks, ``right`` and ``place``, the values where the name is, and ``moved``:
-        whether it is elsewhere than its line. Names have the order of the ends, and do not overlap.
+        Columns are those of the marks, and ``right`` and ``place``, the values where the name is. Names
+        have the order of the ends, and do not overlap.
         """
         x, y = panel.x or self.x, self.y
         lines = next(marks for marks in panel.marks if marks.joined)
@@ -190,12 +190,11 @@ class Chart:
         ends = known.groupby(lines.series, sort=False).tail(1)[[lines.series, lines.x, lines.y]]
         right = known[lines.x].iloc[-1] if len(known) else None
         if y.ends is None:
-            return ends.assign(right=right, place=ends[lines.y], moved=False)
+            return ends.assign(right=right, place=ends[lines.y])
         shares = y.shares(ends[lines.y].clip(*y.ends).astype(float))
         ends, shares = ends.iloc[np.argsort(shares)], np.sort(shares)
         spread = spread_apart(shares, _APART / self.size[1])
-        moved = (np.abs(spread - shares) > 0.01) | (ends[lines.x] != right)
-        return ends.assign(right=right, place=y.values(spread), moved=moved)
+        return ends.assign(right=right, place=y.values(spread))
 
 
 def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Callable[_P, _Drawn]:
@@ -211,7 +210,8 @@ def drawn_by(draw: Callable[[Chart], _Drawn], build: Callable[_P, Chart]) -> Cal
 def spread_apart(shares: np.ndarray, distance: float) -> np.ndarray:
     """Ascending shares between 0 and 1, moved as little as puts this distance between neighbours.
 
-    The lowest is half of it above 0, where an axis is. The least squares of an isotonic regression, by pooling neighbours that are too near.
+    The lowest is half of it above 0, where an axis is. The least squares of an isotonic regression, by
+    pooling neighbours that are too near.
     """
     steps = np.arange(len(shares)) * min(distance, 1 / max(len(shares), 1))
     pools: list[list[float]] = []

@@ -238,24 +238,19 @@ def _draw_legends(
 
 
 def _name_ends(figure: Figure, axes: Axes, panel: Panel, chart: Chart) -> None:
-    """The name of each line right of the panel, with a line that leads to it where it is not at its end."""
+    """The name of each line right of the panel, and a line of its colour that leads there."""
     looks = next(marks.looks for marks in panel.marks if marks.joined)
     x = panel.x or chart.x
     places = _places(x)
     beside = offset_copy(axes.transData, figure, x=_BESIDE, units="points")
-    ends = chart.names_at_ends(panel)
-    for label, name, value, right, place, moved in ends.itertuples(index=False):
-        colour = looks[label].colour
+    for label, name, value, right, place in chart.names_at_ends(panel).itertuples(index=False):
         led = {
-            "arrowstyle": "-",
-            "color": colour,
-            "linewidth": 0.6,
-            "relpos": (0, 0.5),
+            "arrowstyle": "-", "color": looks[label].colour, "linewidth": 1.2, "relpos": (0, 0.5),
             "shrinkA": 0,
-        }
+        }  # fmt: skip
         axes.annotate(
-            label, (places[name], value), (places[right], place), textcoords=beside, color=colour,
-            va="center", arrowprops=led if moved else None, annotation_clip=False,
+            label, (places[name], value), (places[right], place), textcoords=beside, color=INK,
+            va="center", arrowprops=led, annotation_clip=False,
         )  # fmt: skip
 
 
