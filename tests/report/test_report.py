@@ -29,6 +29,7 @@ from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.verdicts import by_claim, counts_of
 from tests.presentation.reporting.browser import browser
 from tests.presentation.reporting.chromium import open_page
+from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -430,3 +431,16 @@ def test_a_figure_is_seen_without_scrolling(files: dict[str, Path]) -> None:
             assert chromium.evaluate(top) <= 844, stem
         chromium.open(files["index"], 1440)
         assert chromium.evaluate("document.documentElement.scrollHeight") <= 1_800  # two screens
+
+
+@pytest.mark.xdist_group("notebooks")
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_pages_can_be_read(files: dict[str, Path], width: int) -> None:
+    """No page is wider than the screen, none says anything on the console, no text is small or pale."""
+    with browser() as chromium:
+        for stem, path in files.items():
+            chromium.open(path, width)
+            assert chromium.console == [], stem
+            assert chromium.evaluate("document.documentElement.scrollWidth") <= width, stem
+            # On a phone, drawings as wide as the screen are smaller than they are.
+            assert width < 800 or not illegible(chromium), stem

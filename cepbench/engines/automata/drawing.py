@@ -38,7 +38,7 @@ def automaton_diagram(
         x = number * (size + _GAP)
         within = contents[number] if number < len(contents) else ""
         texts = [Text(x, 0 if within else 4, name, is_bold=True)]
-        texts += [Text(x, 12, within, size=9)] * bool(within)
+        texts += [Text(x, 14, within)] * bool(within)
         shape = "double" if state.kind == "final" else "circle"
         boxes.append(Box(x, 0.0, size, size, shape, tuple(texts), state.name, look))
     start = boxes[0].at(-1, 0)
@@ -64,7 +64,7 @@ def _edge(here: Box, there: Box, edge: Edge, note: str) -> Line:
         ends,
         "L" if len(ends) == 2 else "C",
         "open" if edge.kind == "proceed" else "full",
-        (Text(x, top, edge.kind), *[Text(x, bottom, note, size=10, opacity=0.75)] * bool(note)),
+        (Text(x, top, edge.kind), *[Text(x, bottom, note, opacity=0.75)] * bool(note)),
         f"{edge.kind}: {edge.formula}",
         {"stroke_width": 1.3, "stroke_dasharray": _DASHES.get(edge.kind)},
         0.35 if edge.formula.never else None,

@@ -16,7 +16,7 @@ FIGURE = Html(
 
 _MOST_LEAVES = 20  # the numbers of larger trees are only in tooltips
 _LEAST_ROW, _HEIGHT = 12.0, 640.0  # of a level, and of a large tree
-_LINE = 13.0  # height of a line of text
+_LINE = 15.0  # height of a line of text
 
 
 class Mark(NamedTuple):
@@ -54,7 +54,7 @@ def tree_diagram(
     is_roomy = sum(map(bool, names)) <= _MOST_LEAVES
     shown_notes = notes if is_roomy else [()] * len(nodes)
     leaves = [
-        [text_width(shortened(name, longest), is_bold=True), *(text_width(n, 10) for n in its)]
+        [text_width(shortened(name, longest), is_bold=True), *(text_width(n) for n in its)]
         for name, its in zip(names, shown_notes, strict=True)
         if name
     ]
@@ -86,8 +86,8 @@ def tree_diagram(
         texts = [Text(at, y + 18, shortened(name, longest), is_bold=True)] if name else []
         for k, note in enumerate(its):
             # Below a leaf, and upwards from another node.
-            base = y + 32 + _LINE * k if name else y - 2 - _LINE * (len(its) - 1 - k)
-            texts.append(Text(near, base, note, anchor, size=10, opacity=0.8))
+            base = y + 34 + _LINE * k if name else y - 2 - _LINE * (len(its) - 1 - k)
+            texts.append(Text(near, base, note, anchor, opacity=0.8))
         mark = (marks or {}).get(number, Mark())
         tip = ": ".join(filter(None, (name, "; ".join(notes[number]))))
         look = {"fill": mark.colour}

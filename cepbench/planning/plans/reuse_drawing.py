@@ -12,7 +12,7 @@ from cepbench.planning.plans.reuse import Reuse
 
 _LONGEST = 24  # letters of a name that are shown; the whole name is in the tooltip
 _SLOWER = "#d55e00"
-_ROW, _NOTE = 34.0, 14.0  # from one box to the next, and the line below a box
+_ROW, _NOTE = 34.0, 17.0  # from one box to the next, and the line below a box
 
 
 def reuse_diagram(
@@ -31,9 +31,9 @@ def reuse_diagram(
     """
     shown = {its.query: shortened(its.query, _LONGEST) for its in steps}
     labels = {its.query: f"{its.method}, {its.change}" for its in steps if its.source is not None}
-    widths = [*map(text_width, shown.values()), *(text_width(its, 9) for its in notes.values())]
+    widths = [*map(text_width, shown.values()), *(text_width(its) for its in notes.values())]
     wide = max(widths) + 14
-    column = wide + 30 + max((text_width(label, 9) for label in labels.values()), default=0.0)
+    column = wide + 30 + max((text_width(label) for label in labels.values()), default=0.0)
     at, _ = layered(shown, [(source, its.query) for its in steps for source in its.sources])
     boxes = {}
     for step in steps:
@@ -46,7 +46,7 @@ def reuse_diagram(
             tip=f"{step.query}: {texts[step.query]}; {step}{', virtual' * is_virtual}",
         )  # fmt: skip
         if note := notes.get(step.query):
-            box = box.with_text(Text(box.x, box.at(0, 1)[1] + 11, note, size=9, opacity=0.8))
+            box = box.with_text(Text(box.x, box.at(0, 1)[1] + 14, note, opacity=0.8))
         boxes[step.query] = box
     lines = []
     for step in steps:
@@ -54,7 +54,7 @@ def reuse_diagram(
         look = {"stroke": _SLOWER, "stroke_dasharray": "4 3"} if step.query in slower else {}
         for source in step.sources:
             (x1, y1), (x2, y2) = boxes[source].at(1, 0), boxes[step.query].at(-1, 0)
-            label = Text(x2 - 4, y2 - 4, labels[step.query], "end", size=9, opacity=0.8)
+            label = Text(x2 - 4, y2 - 4, labels[step.query], "end", opacity=0.8)
             ends = [(x1, y1), (x1 + 12, y1), (x1 + 12, y2), (x2, y2)]
             lines.append(Line(ends, texts=(label,), tip=tip, look={"stroke_opacity": 0.6, **look}))
     return Diagram("workload plan", [*boxes.values()], lines)

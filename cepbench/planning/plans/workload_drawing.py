@@ -55,7 +55,7 @@ def workload_diagram(tables: Sequence[SegmentTable]) -> Diagram:
                 ]
                 if done:
                     names = cut(", ".join(done), 24)
-                    box = box.with_text(Text(x, y - 17, names, size=10, is_bold=True))
+                    box = box.with_text(Text(x, y - 17, names, is_bold=True))
                 boxes[number, column] = box
             row += max(rows.values()) + 1
         deepest = max(len(column) for n in numbers for column in tables[n].columns)

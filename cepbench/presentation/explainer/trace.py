@@ -208,18 +208,18 @@ def _pointer(here: Box, there: Box | None, version: str) -> Line:
     bend = "L"
     if there is None:
         ends = [here.at(-1, 0)] * 2
-        label = Text(ends[0][0] - 6, here.y + 4, version, "end", 10)
+        label = Text(ends[0][0] - 6, here.y + 4, version, "end")
     elif here.x != there.x:
         (x, y), (to_x, to_y) = ends = [here.at(-1, 0), there.at(1, 0)]
         # Nearer to the earlier event: several pointers may leave the later one.
-        label = Text((2 * to_x + x) / 3, (2 * to_y + y) / 3 - 4, version, size=10)
+        label = Text((2 * to_x + x) / 3, (2 * to_y + y) / 3 - 4, version)
     elif here.y - there.y <= _ROW:
         ends = [here.at(0, -1), there.at(0, 1)]
-        label = Text(here.x + 6, (here.y + there.y) / 2 + 4, version, "start", 10)
+        label = Text(here.x + 6, (here.y + there.y) / 2 + 4, version, "start")
     else:
         # Around the events between.
         (x, y), (_, to_y) = here.at(-1, 0), there.at(-1, 0)
         beside, middle = x - 18 - 6 * (y - to_y) / _ROW, (y + to_y) / 2
         ends, bend = [(x, y), (beside, middle), (x, to_y)], "Q"
-        label = Text((x + beside) / 2 - 4, middle + 4, version, "end", 10)
+        label = Text((x + beside) / 2 - 4, middle + 4, version, "end")
     return Line(ends, bend, texts=(label,), look={"stroke_opacity": 0.5})

@@ -35,6 +35,7 @@ from cepbench.presentation.reporting.titles import summary_of, title_of, with_wo
 from cepbench.presentation.reporting.verdicts import ledger, numbers
 from tests.presentation.figures.test_figures import OURS
 from tests.presentation.reporting.browser import Browser, browser
+from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
 from tests.presentation.reporting.test_pages import chart_output, shown
 
@@ -444,6 +445,7 @@ def test_pages_fit_the_screen(site: Path, chromium: Browser, width: int) -> None
     ):  # fmt: skip
         chromium.open(site / f"{name}.html", width)
         assert chromium.console == [], name
+        assert illegible(chromium) == [], name
         wide = chromium.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, (name, wide)
         assert chromium.evaluate("document.body.scrollWidth") <= width, name
