@@ -169,13 +169,12 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
             white = alt.value("white")
             point = point.encode(fill=alt.condition(f"datum.{marks.filled}", inner, white))
         layers.append(point)
+    # Words are dark, since some colours are too light to read.
+    dark = base.encode(color=alt.value(INK))
     if marks.text:
-        layers.append(base.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))
+        layers.append(dark.mark_text(dx=8, dy=-8, align="left").encode(text=f"{marks.text}:N"))
     if marks.joined and chart.legend == "ends":
-        # Names are dark, since some colours are too light to read; what leads to them has the colour.
-        named = base.encode(
-            x=at("x", "right"), y=at("y", "place"), text=field, color=alt.value(INK)
-        )
+        named = dark.encode(x=at("x", "right"), y=at("y", "place"), text=field)
         led = base.mark_rule(strokeWidth=1.5, x2Offset=_BESIDE - 2).encode(x2="right", y2="place")
         ends = chart.names_at_ends(panel)
         for layer in (led, named.mark_text(dx=_BESIDE, align="left", baseline="middle")):

@@ -205,8 +205,9 @@ def _draw_marks(axes: Axes, marks: Marks, x: Axis, y: Axis) -> None:
                 axes.errorbar(at[chosen], up[chosen], **its, **how, markerfacecolor=fill)
         if marks.text:
             for text, place in zip(own[marks.text], zip(at, up, strict=True), strict=True):
-                axes.annotate(text, place, (5, 5), textcoords="offset points", fontsize=TEXT,
-                              color=look.colour)  # fmt: skip
+                axes.annotate(
+                    text, place, (5, 5), textcoords="offset points", fontsize=TEXT, color=INK
+                )
 
 
 def _distances(at: np.ndarray, own: pd.DataFrame, ends: Sequence[str]) -> np.ndarray:
