@@ -67,6 +67,7 @@ def match_timeline(
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
     from cepbench.presentation.exploration.time_axis import WIDTH, TimeAxis, nanoseconds
+    from cepbench.presentation.figures.chart import INK
     from cepbench.presentation.figures.offline import offline
     from cepbench.presentation.figures.vega import alt  # takes seconds
 
@@ -114,7 +115,7 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
         for highlighted, part in events[events["type"] == name].groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
             if highlighted:
-                label = base.mark_text(dy=-13, fontWeight="bold", color=_MARKED)
+                label = base.mark_text(dy=-13, fontWeight="bold", color=INK)
                 layers += [
                     base.mark_point(filled=True, size=110, color=_MARKED, opacity=1),
                     label.encode(text="variable:N"),
