@@ -176,8 +176,8 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     if marks.joined and chart.legend == "ends":
         named = dark.encode(x=at("x", "right"), y=at("y", "place"), text=field)
         led = base.mark_rule(strokeWidth=1.5, x2Offset=_BESIDE - 2).encode(x2="right", y2="place")
-        ends = chart.names_at_ends(panel)
+        names = chart.names_at_ends(panel)
         for layer in (led, named.mark_text(dx=_BESIDE, align="left", baseline="middle")):
-            layer.data = ends
+            layer.data = names
             layers.append(layer)
     return layers
