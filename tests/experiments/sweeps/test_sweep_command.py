@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -97,6 +98,14 @@ def test_estimate_then_run_then_nothing_left(
     assert "sequence: Patterns missing, of 6: GREEDY 4." in text
     assert "Not compared where more than half are missing: GREEDY." in text
     assert "conjunction:" not in text
+    own = made[made["size"] == 3].assign(matches=1)
+    own = own.drop_duplicates(["pattern_id", "generator"])
+    for most, said in ((1, False), (4, True)):
+        runs = [own.assign(events_per_second=100.0 * (1 + k % 2 * (most - 1))) for k in range(4)]
+        pd.concat(runs).to_parquet(folder / "results.parquet")
+        text = sweep("run", *TINY, "--folder", tmp_path).stdout
+        noted = "Half of the runs of a plan span a factor of 4 (median over plans)" in text
+        assert noted == said == ("span a factor" in text)
 
 
 def test_user_patterns_and_a_user_defined_generator_from_files(
