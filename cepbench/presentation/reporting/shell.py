@@ -69,17 +69,25 @@ def with_contents(page: str) -> str:
     Headings of the second and third level within ``main`` count that have an id.
     """
     title, end, rest = page.partition("</h1>")
-    headings = _HEADING.findall(page[page.find("<main") :])
+    headings = headings_of(page)
     if len(headings) < _FEWEST_HEADINGS or not end:
         return page
     chapters: list[dict[str, Any]] = []
-    for level, _, anchor, inside in headings:
-        heading = {"anchor": Markup(anchor), "text": Markup(_SIGN.sub("", inside)).striptags()}
+    for level, anchor, text in headings:
+        heading = {"anchor": Markup(anchor), "text": text}
         if level == "h2" or not chapters:
             chapters.append({**heading, "parts": []})
         else:
             chapters[-1]["parts"].append(heading)
     return f"{title}{end}{render('contents.html.j2', chapters=chapters)}{rest}"
+
+
+def headings_of(page: str) -> list[tuple[str, str, str]]:
+    """Level (``h2``, ``h3``), id and text of the headings within ``main`` that have an id."""
+    return [
+        (level, anchor, Markup(_SIGN.sub("", inside)).striptags())
+        for level, _, anchor, inside in _HEADING.findall(page[page.find("<main") :])
+    ]
 
 
 def root_of(path: str) -> str:

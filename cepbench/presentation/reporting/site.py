@@ -41,6 +41,7 @@ from cepbench.presentation.reporting.parameters import (
     unknown_parameter,
 )
 from cepbench.presentation.reporting.provenance import benchmarks_in
+from cepbench.presentation.reporting.search import write_search
 from cepbench.presentation.reporting.shell import render, write_assets
 from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
@@ -268,16 +269,18 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     entries += documentation
     navigation = Navigation.of(entries)
     write_assets(target)
+    texts: dict[str, str] = {}
     for page in pages:
         _write_pictures(target, page.stem, bodies[page.stem])
-        (target / page.link).write_text(
-            page_of(page, bodies[page.stem], navigation), encoding="utf-8"
-        )
+        texts[page.link] = page_of(page, bodies[page.stem], navigation)
+        (target / page.link).write_text(texts[page.link], encoding="utf-8")
+    rows = described(claims, target / "docs")
+    write_search(target, entries, texts, claims, rows)
     tables: dict[Entry, dict[str, Any]] = {
         _CLAIMS: {"template": "claims_page.html.j2", "claims": claims, "looks": LOOKS},
         _ALGORITHMS: {
             "template": "algorithms_page.html.j2",
-            "rows": described(claims, target / "docs"),
+            "rows": rows,
         },
         _BENCHMARKS: {"template": "benchmarks.html.j2", "benchmarks": benchmarks},
     }

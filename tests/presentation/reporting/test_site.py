@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import time
+import zlib
 from itertools import pairwise
 from os.path import normpath
 from pathlib import Path
@@ -136,6 +138,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / "docs" / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
+    head = "# Sphinx inventory version 2\n# Project: c\n# Version: \n# The remainder of this file is zlib.\n"
+    listed = "a page std:doc -1 language.html The language card\ncepbench.plan py:function 1 reference/index.html#$ -\n"
+    packed = head.encode() + zlib.compress(listed.encode())
+    (folder / "docs" / "objects.inv").write_bytes(packed)
     publish_report(folder, on_progress=lambda *line: pytest.fail(": ".join(line)))
     return folder
 
@@ -522,6 +528,39 @@ def test_a_claim_is_found_by_its_words_and_a_search_can_be_shared(
     chromium.wait(f"{opened}?.getBoundingClientRect().bottom < 900")  # it is scrolled to
     row = chromium.evaluate(f"{opened}.querySelector('tbody tr').innerText")
     assert "1.00 (0.50 to 1.50)\t1 or more" in row
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_whatever_the_site_has_is_found_from_every_page(site: Path, chromium: Browser) -> None:
+    links = "[...document.querySelectorAll('#found a')].map(a => [a.lastChild.textContent, a.getAttribute('href')])"
+    for page, root in (("index", ""), ("kolchinsky2018/figure_9", "../")):
+        chromium.open(site / f"{page}.html", 390)
+        for words, kind, link in (
+            ("9 strategies", "page", "kolchinsky2018/figure_9.html"),
+            ("throughput", "section", "kolchinsky2018/figure_9.html#Throughput"),
+            ("fewer CONTIGUITY restricts", "claim", "claims.html#kolchinsky2018-contiguity-restricts"),
+            ("dp-ld:", "plan generator", "algorithms.html#text=DP-LD"),
+            ("card", "documentation", "docs/language.html"),
+            ("cepbench.plan", "reference", "docs/reference/index.html#cepbench.plan"),
+        ):  # fmt: skip
+            chromium.evaluate(
+                "(() => { const field = document.getElementById('search');"
+                f" field.value = {json.dumps(words)}; field.dispatchEvent(new Event('input')); }})()"
+            )
+            chromium.wait(
+                f"JSON.stringify({links}).includes({json.dumps(json.dumps(root + link))})"
+            )
+            assert [kind, root + link] in chromium.evaluate(links), words
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= 390
+        first = chromium.evaluate("document.querySelector('#found a').href")
+        assert first == f"{(site / 'docs/reference/index.html').as_uri()}#cepbench.plan"
+        chromium.open(site / f"{page}.html", 1280)
+        chromium.evaluate(
+            "(() => { const field = document.getElementById('search');"
+            " field.value = 'no such thing'; field.dispatchEvent(new Event('input')); })()"
+        )
+        chromium.wait("document.getElementById('found').innerText === 'nothing found'")
+        assert chromium.console == []
 
 
 def test_a_long_page_begins_with_its_contents(site: Path, pages: dict[str, Page]) -> None:

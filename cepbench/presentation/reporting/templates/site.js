@@ -5,6 +5,7 @@ document.documentElement.classList.add("scripted");
 document.addEventListener("DOMContentLoaded", () => {
   menu();
   code();
+  search();
   filters();
   scrollers();
   charts();
@@ -53,6 +54,46 @@ function remembered(choice) {
   } catch {
     return null; // some browsers keep nothing for files
   }
+}
+
+// Links to what has all words searched for, those that have the first one earliest first. The index is a
+// script, since a page that lies on a disk may load nothing else, and comes with the first search.
+function search() {
+  const field = document.getElementById("search"), list = document.getElementById("found");
+  let index;
+  const load = () =>
+    new Promise((resolve) => {
+      window.cepbenchFound = resolve;
+      const script = document.createElement("script");
+      script.src = field.dataset.index;
+      document.head.append(script);
+    });
+  const show = async () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = await (index ??= load());
+    const place = (one) => one[1].toLowerCase().indexOf(words[0]);
+    const found = all.filter(([, text]) => words.every((word) => text.toLowerCase().includes(word)));
+    found.sort((one, other) => place(one) - place(other));
+    const shown = words.length ? found.slice(0, 12) : [];
+    list.hidden = !words.length;
+    const items = shown.map(([kind, text, link]) => {
+      const item = document.createElement("li"), a = document.createElement("a");
+      a.href = field.dataset.root + link;
+      a.append(text, Object.assign(document.createElement("span"), { textContent: kind }));
+      item.append(a);
+      return item;
+    });
+    const none = Object.assign(document.createElement("li"), { textContent: "nothing found" });
+    list.replaceChildren(...(items.length ? items : [none]));
+  };
+  field.addEventListener("input", show);
+  field.parentElement.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") list.hidden = true;
+    if (event.key === "Enter" && event.target === field) list.querySelector("a")?.click();
+  });
+  document.addEventListener("click", (event) => {
+    if (!field.parentElement.contains(event.target) || event.target.closest("#found a")) list.hidden = true;
+  });
 }
 
 // What has the words searched for, and the data chosen; the choice is kept in the address, so that it can
