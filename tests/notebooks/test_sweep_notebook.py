@@ -38,7 +38,12 @@ def other_sweep() -> list[dict[str, object]]:
 
 
 def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
-    lines = ['title = "Tiny sweep"', 'data = "nasdaq-style/sample"', "repetitions = 1"]
+    lines = [
+        'title = "Tiny sweep"',
+        'data = "nasdaq-style/sample"',
+        "repetitions = 1",
+        "seconds = 0",
+    ]
     lines += [f"generators = {list(GENERATORS)}", "[user_patterns]"]
     lines += [f'{name} = "{text}"' for name, text in PATTERNS.items()]
     file, other = tmp_path / "tiny.toml", tmp_path / "other.parquet"

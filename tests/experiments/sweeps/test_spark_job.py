@@ -189,6 +189,7 @@ def test_plans_on_streams_of_chosen_selectivity(spark: SparkSession, tmp_path: P
         """
         evaluators = ["tree", "lazy-nfa"]
         repetitions = 1
+        seconds = 0
         stream_defaults = { kind = "stock-rates", events = 2000 }
         [user_patterns]
         one = "PATTERN IBM a; Sun b; Oracle c WHERE a.price > b.price WITHIN 60 units"
@@ -238,6 +239,7 @@ def test_windows_go_with_streams_and_outputs_vary(spark: SparkSession, tmp_path:
         evaluators = ["stack-nfa"]
         outputs = ["count", "arrow"]
         repetitions = 2
+        seconds = 0
         stream_defaults = { kind = "stock-ticker", events = 1500 }
         [user_patterns]
         rise = "PATTERN SEQ(STOCK a, STOCK b) WHERE [symbol] AND b.price > a.price WITHIN 1 units"

@@ -87,13 +87,13 @@ def test_what_sliders_change_is_said_where_plans_are_and_where_they_run(app: Exp
     app.sliders["a", "b"].value = 0.01
     before = app.statistics.selectivities["a", "b"]
     said = f"window, seconds 5 instead of 20; selectivity a, b 0.01 instead of {before:.4g}"
-    app._settle()
+    assert app.plans is not None  # which applies what is pending
     assert f"plans are for changed numbers: {said}" in texts(app.widget)
     assert f"Runs the plans for changed numbers on the events as they are: {said}." in texts(
         tab(app, "Run")
     )
     named(app.widget, "as measured").click()
-    app._settle()
+    assert app.plans is not None
     assert "changed numbers" not in texts(app.widget)
 
 

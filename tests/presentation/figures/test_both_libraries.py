@@ -18,6 +18,7 @@ from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.figures.chart import spread_apart
+from cepbench.presentation.figures.matplotlib_panels import TEXT
 from cepbench.presentation.figures.q_errors import Axis
 from tests.presentation.figures.test_figures import (
     MINE,
@@ -345,10 +346,10 @@ def test_a_legend_stands_beside_the_words_below(case: str) -> None:
     name, given, named, _ = CASES[case]
     figure = getattr(static, name)(*given, **named)
     figure.draw_without_rendering()
-    (legend,), words = figure.legends, figure._supxlabel
+    (legend,), words = figure.legends, figure.get_supxlabel().strip()
     box = legend.get_window_extent()
-    lines = len(words.get_text().strip().split("\n")) if words.get_text().strip() else 0
-    assert box.y0 > lines * 1.15 * words.get_fontsize() / 72 * figure.dpi
+    lines = len(words.split("\n")) if words else 0
+    assert box.y0 > lines * 1.15 * TEXT / 72 * figure.dpi
     assert all(not box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
 
 
