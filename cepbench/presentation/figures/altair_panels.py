@@ -118,8 +118,8 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
     legend = alt.Legend(title=None, orient="top", columns=4, symbolOpacity=1)
     field = f"{marks.series}:N"
 
-    def by_series(channel: Any, values: list[Any], *, named: bool = True) -> Any:
-        shown = legend if chart.legend not in ("ends", "") and named else None
+    def by_series(channel: Any, values: list[Any]) -> Any:
+        shown = legend if chart.legend not in ("ends", "") else None
         return channel(field, legend=shown, scale=alt.Scale(domain=[*named_looks], range=values))
 
     base: Any = alt.Chart().encode(x=at("x", marks.x), y=at("y", marks.y))
@@ -158,17 +158,19 @@ def _layers(chart: Chart, panel: Panel, marks: Marks, pick: str) -> list[Any]:
         layers.append(told.mark_point(shape=_CROSS, size=area, strokeWidth=1.5))
     elif marks.size:
         shapes = [look.mark.vega for look in looks]
-        point = told.mark_point(
-            filled=not marks.filled, size=area, opacity=marks.opacity, shape=shapes[0]
-        )
-        if marks.series and (chart.legend or len({*shapes}) > 1):
-            point = point.encode(shape=by_series(alt.Shape, shapes))
-        if marks.filled:
-            # Without a legend, which Vega-Lite would draw beside that of the outlines.
-            inner = colour if alike else by_series(alt.Color, colours, named=False)
-            white = alt.value("white")
-            point = point.encode(fill=alt.condition(f"datum.{marks.filled}", inner, white))
-        layers.append(point)
+        is_shaped = marks.series and (chart.legend or len({*shapes}) > 1)
+        shape = {"shape": by_series(alt.Shape, shapes)} if is_shaped else {}
+        drawn: dict[str, Any] = {"size": area, "opacity": marks.opacity, "shape": shapes[0]}
+        full = told.mark_point(filled=True, **drawn).encode(**shape)
+        if not marks.filled:
+            layers.append(full)
+        else:
+            # A layer each: of one whose filling varies, Vega-Lite draws a legend beside that of the outlines.
+            hollow = told.mark_point(filled=False, fill="white", **drawn).encode(**shape)
+            layers += [
+                hollow.transform_filter(f"!datum.{marks.filled}"),
+                full.transform_filter(f"datum.{marks.filled}"),
+            ]
     # Words are dark, since some colours are too light to read.
     dark = base.encode(color=alt.value(INK))
     if marks.text:
