@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,6 +31,7 @@ from cepbench.streams.dataset_folder import (
     QUARANTINE,
     STAGING,
     Declaration,
+    discard_unfinished,
     finish_dataset,
     unfinished_dataset,
 )
@@ -267,7 +267,7 @@ def _ingest(
             events = sum(report.events for report in reports)
             if not events:
                 problem = _without_events(form, path, reports)
-                shutil.rmtree(path)  # which holds nothing else
+                discard_unfinished(path)
                 raise problem
             if spark is None:
                 counts = _write_here(stored, path)

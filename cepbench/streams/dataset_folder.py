@@ -166,6 +166,15 @@ def unfinished_dataset(
         yield begin_dataset(path, kind=kind, parameters=parameters)
 
 
+def discard_unfinished(path: Path) -> None:
+    """Remove what was begun in a folder, and the folder if nothing else is in it."""
+    for folder in (QUARANTINE, STAGING):
+        shutil.rmtree(path / folder, ignore_errors=True)
+    (path / UNFINISHED).unlink(missing_ok=True)
+    if all(file.name in _LOCKS for file in path.iterdir()):
+        shutil.rmtree(path)
+
+
 def finish_dataset(path: str | Path, declaration: Declaration) -> None:
     """Declare a data set complete; from then on it can be read."""
     path = Path(path)

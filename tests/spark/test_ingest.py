@@ -189,6 +189,16 @@ def test_files_without_a_good_row_write_nothing(where: SparkSession | None, tmp_
     garbage.write_bytes(np.random.default_rng(0).bytes(10_000))
     with pytest.raises(DatasetError, match="is valid"):
         ingest_minute_bars(where, garbage, tmp_path / "data")
+    # What somebody else put beside an unfinished one stays.
+    with unfinished_dataset(tmp_path / "data", kind="minute-bars", parameters={}):
+        (tmp_path / "data" / "notes.txt").write_text("mine")
+    with pytest.raises(DatasetError, match="is valid"):
+        ingest_minute_bars(where, garbage, tmp_path / "data")
+    assert (tmp_path / "data" / "notes.txt").read_text() == "mine"
+    (tmp_path / "data" / "notes.txt").unlink()
+    for left in (tmp_path / "data").iterdir():
+        left.unlink()
+    (tmp_path / "data").rmdir()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["empty.txt", "garbage.txt"]
 
 

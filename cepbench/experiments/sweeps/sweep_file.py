@@ -322,7 +322,7 @@ def read_sweep(
             else table
             for name, table in values["regimes"].items()
         }
-    if path not in named_sweeps().values():
+    if path.resolve() not in {file.resolve() for file in named_sweeps().values()}:
         about_plans = not values.keys() & {*_WITHOUT_PLANS}
         values = {
             "seconds": USER_SECONDS,

@@ -414,6 +414,7 @@ class Explorer(App):
     def _plan(self, before: SideBySide | None) -> None:
         assert self._pattern is not None and self._statistics is not None
         assert self._controls is not None
+        self._shared.value = ""  # it was of another state
         self._what_if = what_if(
             self._pattern, self._statistics, generators=self._chosen(), seed=self._seed,
             before=before, **self._controls.changes(),

@@ -142,7 +142,7 @@ class NumberSlider(widgets.HBox):
         )
         super().__init__([self.field, self.slider], layout={"margin": "0 0.6rem 0 0"})
         self.value = measured
-        self._began = self.value
+        self.began = self.value
         self._show()
         self.observe(lambda _: self._show(), "value")
         self.slider.observe(lambda _: self._moved(), "value")
@@ -154,17 +154,12 @@ class NumberSlider(widgets.HBox):
 
     def reset(self) -> None:
         """Restore the initial number."""
-        self.value = self._began
-
-    @property
-    def began(self) -> float:
-        """The initial number."""
-        return self._began
+        self.value = self.began
 
     @property
     def is_moved(self) -> bool:
         """Whether the number differs from the initial one."""
-        return bool(self.value != self._began)
+        return bool(self.value != self.began)
 
     def _show(self) -> None:
         self.slider.value = self._place()

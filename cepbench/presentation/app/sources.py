@@ -13,7 +13,7 @@ from cepbench.streams.event_stream import EventStream
 DEFAULT = "nasdaq-style/sample"
 
 #: Of data sets with more events only the first days are read.
-MOST_EVENTS, DAYS = 2_000_000, 3
+_MOST_EVENTS, DAYS = 2_000_000, 3
 
 #: Name of a user's stream in the list of data sets.
 OWN = "your stream"
@@ -32,7 +32,7 @@ def read(name: str) -> tuple[Dataset, EventStream, str]:
     Raises DatasetError if the data set does not exist or cannot be read.
     """
     dataset = open_dataset(name)
-    if dataset.events > MOST_EVENTS:
+    if dataset.events > _MOST_EVENTS:
         return dataset, dataset.stream(days=DAYS), f"the first {DAYS} days"
     return dataset, dataset.stream(), ""
 

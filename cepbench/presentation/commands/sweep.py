@@ -361,9 +361,10 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 
 def _spread(results: pd.DataFrame) -> float:
     """Ratio of the quartiles of the runs of a plan, the median over plans; NaN if there are no repetitions."""
+    from cepbench.experiments.analysis.summary import runs_of
+
     ended = results[results["events_per_second"].notna()]
-    cells = [name for name in ("pattern_id", "generator", "evaluator", "alpha") if name in ended]
-    runs = ended.groupby(cells, dropna=False)["events_per_second"]
+    runs = ended.groupby(["pattern_id", *runs_of(ended)], dropna=False)["events_per_second"]
     return float((runs.quantile(0.75) / runs.quantile(0.25)).median())
 
 

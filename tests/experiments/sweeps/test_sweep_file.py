@@ -207,7 +207,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         assert part in sweep.describe()
 
 
-def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
+def test_profile_and_changes_replace_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, FULL)
     quick = read_sweep(path)  # the profile of this name needs no asking
     assert (quick.profile, quick.data, quick.stream) == (
@@ -230,6 +230,8 @@ def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
     )
     assert said.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
     assert read_sweep("mei2009/rates").config("d").seconds == 0.1
+    monkeypatch.chdir(SWEEP_FOLDERS["agrawal2008"])
+    assert read_sweep("merging.toml").config("d") == read_sweep("agrawal2008/merging").config("d")
     assert read_sweep("agrawal2008/merging").config("d").seconds == 0.0
 
 

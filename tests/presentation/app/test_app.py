@@ -110,6 +110,9 @@ def test_shared_code_makes_the_same_plans(
     assert html.escape(code, quote=False) in texts(app.widget).replace("&#39;", "'").replace(
         "&#34;", '"'
     )
+    app.sliders["window"].value = 6.0
+    assert app.plans is not None and "cep-code" not in texts(app.widget)  # of the state before
+    app.sliders["window"].value = 5.0
     given = "stream = ...  # the stream that was given to cep.explore\n"
     assert given in code
     found: dict[str, object] = {"stream": stream}
