@@ -280,8 +280,8 @@ def read_sweep(
     ----------
     source
         A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study. A
-        file that is no study's measures each plan for :data:`USER_SECONDS`, and equal plans once,
-        unless it says otherwise.
+        file that is no study's measures each plan for :data:`USER_SECONDS` unless it names seconds
+        or repetitions, and equal plans once unless it says otherwise.
     profile
         A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
@@ -323,12 +323,12 @@ def read_sweep(
             for name, table in values["regimes"].items()
         }
     if path.resolve() not in {file.resolve() for file in named_sweeps().values()}:
-        about_plans = not values.keys() & {*_WITHOUT_PLANS}
-        values = {
-            "seconds": USER_SECONDS,
-            **({"share_equal_plans": True} if about_plans else {}),
-            **values,
-        }
+        defaults: dict[str, Any] = {}
+        if "repetitions" not in values:
+            defaults["seconds"] = USER_SECONDS
+        if not values.keys() & {*_WITHOUT_PLANS}:
+            defaults["share_equal_plans"] = True
+        values = {**defaults, **values}
     tables = dict.fromkeys(of_profile, ("profile", str(chosen))) | dict.fromkeys(changes)
     with _located(path, text, tables):
         described = {key: values.pop(key, "") for key in _ABOUT}

@@ -141,8 +141,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         data="x",
         methods=("two-step", "a-seq"),
         sharing=("none", "PRETREE"),
-        repetitions=1,
-        seconds=USER_SECONDS,
+        repetitions=1,  # which is all that is asked for
         user_workloads=(
             (
                 "both",
