@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
+from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel, plain
 from cepbench.presentation.figures.offline import offline, prefixed
 from cepbench.presentation.figures.vega import alt
 
@@ -86,7 +86,7 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
     if axis.names and not axis.log:
         kind = "N" if isinstance(axis.names[0], str) else "O"
         look = (
-            alt.Axis(labelAngle=0)
+            alt.Axis(labelAngle=0, labelOverlap=kind == "O", labelSeparation=4)
             if channel is alt.X
             else alt.Axis(labels=labels, ticks=False, labelLimit=300)
         )
@@ -99,7 +99,11 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
     if axis.ends:
         numeric |= {"domain": list(axis.ends), "nice": axis.zero}
     ticks = {"values": list(axis.ticks)} if len(axis.ticks) else {"tickCount": 6}
-    look = alt.Axis(labelExpr=prefixed(axis.unit), **ticks)
+    written = prefixed(axis.unit)
+    texts = [plain(tick) for tick in axis.ticks]
+    if not axis.unit and any(text.startswith("10") and not text.isdecimal() for text in texts):
+        written = f"{texts}[indexof({[*axis.ticks]}, datum.value)]"
+    look = alt.Axis(labelExpr=written, **ticks)
     return channel(f"{column}:Q", title=title, scale=alt.Scale(**numeric), axis=look)
 
 

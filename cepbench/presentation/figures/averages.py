@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,9 +16,7 @@ from cepbench.presentation.figures.rows import (
     PANELS,
     axis_title,
     chart_title,
-    ends_of,
     looks_of,
-    needs_log,
     panels_of,
     quantity_of,
     value_axis,
@@ -122,7 +119,7 @@ def lines_by_size(
     what = f"{pattern_set} patterns" if pattern_set else ""
     return Chart(
         chart_title(rows, what), _sizes(rows["size"]), value_axis(rows, axis_title(metric, statistic)),
-        panels_of(rows, panels, marks), notes=_notes(rows, "size"), legend="ends",
+        panels_of(rows, panels, marks), notes=left_out_notes(rows), legend="ends",
     )  # fmt: skip
 
 
@@ -163,7 +160,7 @@ def lines_by_setting(
     return Chart(
         chart_title(rows, what), Axis(setting, names=tuple(rows["group"].unique())),
         value_axis(rows, axis_title(metric, "median")), panels,
-        explained=WHISKERS.replace("patterns", "runs"), notes=_notes(rows, "group"),
+        explained=WHISKERS.replace("patterns", "runs"), notes=left_out_notes(rows),
         legend="ends" if lines else "beside",
     )  # fmt: skip
 
@@ -197,33 +194,6 @@ def rows_by_group(
     rows = _chosen(summary, metric, statistic)
     rows = _labelled(rows[rows["size"].isna()], "over all sizes", apart)
     return rows.assign(group=rows[group].str.replace("_", " "), log=log)
-
-
-def _notes(rows: pd.DataFrame, column: str) -> list[str]:
-    """Sentences on lines over a column that hide each other, and on patterns left out.
-
-    Two lines are one if their values differ by less than a hundredth of the axis everywhere.
-    """
-    log = needs_log(rows)
-    low, high = ends_of(rows) if log else (0.0, float(rows[["value", "high"]].max().max()))
-    length = math.log(high / low) if log else high
-    found = []
-    for (apart, _), part in rows.groupby(["panel", "plan_kind"], sort=False):
-        groups: list[tuple[list[str], pd.Series]] = []
-        for label in looks_of(part):
-            own = part[part["series"] == label].set_index(column)["value"].dropna().astype(float)
-            line = own.map(math.log) if log else own
-            for names, other in groups:
-                same = line.index.equals(other.index) and len(line) > 1
-                if same and ((line - other).abs() < 0.01 * length).all():
-                    names.append(label)
-                    break
-            else:
-                groups.append(([label], line))
-        where = f" ({apart})" if apart else ""
-        found += [f"{', '.join(names)}{where}" for names, _ in groups if len(names) > 1]
-    hidden = [f"On one line: {'; '.join(found)}."] * bool(found)
-    return [*hidden, *left_out_notes(rows)]
 
 
 def size_ticks(sizes: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ Every chart is built once as a :class:`Chart`. :mod:`.altair_panels` draws it wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -19,6 +20,8 @@ from cepbench.presentation.figures.styles import Mark, Style
 
 _P = ParamSpec("_P")
 _Drawn = TypeVar("_Drawn")
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 #: What whiskers are, unless a chart says otherwise.
 WHISKERS = "whiskers: 95 % of bootstrap resamples of patterns"
@@ -222,6 +225,14 @@ def spread_apart(shares: np.ndarray, distance: float) -> np.ndarray:
             pools[-1] += above
     means = [fmean(pool) for pool in pools for _ in pool]
     return np.clip(means, distance / 2, 1 - steps.max(initial=0)) + steps
+
+
+def plain(value: float) -> str:
+    """A number without a unit; powers of ten far from 1 have exponents."""
+    exponent = math.log10(value) if value > 0 else 0.0
+    if abs(exponent) < 4 or exponent % 1:
+        return f"{value:g}"
+    return "10" + f"{exponent:.0f}".translate(_RAISED)
 
 
 def around(low: float, high: float, *, log: bool) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLoc
 from matplotlib.transforms import offset_copy
 
 from cepbench.diagram import text_width
-from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel
+from cepbench.presentation.figures.chart import INK, Axis, Chart, Marks, Panel, plain
 from cepbench.presentation.figures.recording import record
 
 #: Points that are 14 pixels on a page: no text of a chart is smaller.
@@ -146,8 +146,8 @@ def _set_axis(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     prefixed = EngFormatter(unit="" if axis.unit == "1" else axis.unit, sep=" ")
 
     def written(value: float, _: int | None = None) -> str:
-        plain = not axis.unit or (axis.unit == "1" and 0 < value < 1)  # no thousandths of a match
-        return f"{value:g}" if plain else str(prefixed(value))
+        bare = not axis.unit or (axis.unit == "1" and 0 < value < 1)  # no thousandths of a match
+        return plain(value) if bare else str(prefixed(value))
 
     own.set_major_formatter(FuncFormatter(written))
     if axis.zero:

@@ -48,19 +48,18 @@ def throughput_against_latency(points: pd.DataFrame) -> Chart:
         Panel(0, column, [str(apart)], [
             Marks(part[columns], "latency_ms", "throughput", looks_of(part), x_ends=across, y_ends=up,
                   size=6, joined=True, order="alpha", text="label", tips=tips),
-        ])
+        ], x=_axis(part, f"{_STATISTIC} of latency, milliseconds", "latency_ms", *across))
         for column, (apart, part) in enumerate(rows.groupby("panel", sort=False))
     ]  # fmt: skip
     return Chart(
-        "Throughput against latency; numbers are α (up and to the left is better)",
-        _axis(rows, f"{_STATISTIC} of latency, milliseconds", "latency_ms", *across),
+        "Throughput against latency; numbers are α (up and to the left is better)", Axis(),
         _axis(rows, f"{_STATISTIC} of throughput, events per second", "throughput", *up, unit="1"),
         panels, notes=left_out_notes(rows), size=(420, 370),
     )  # fmt: skip
 
 
 def _axis(rows: pd.DataFrame, title: str, name: str, *ends: str, unit: str = "") -> Axis:
-    """The axis of a column with these ends of intervals, the same in all panels."""
+    """The axis of a column with these ends of intervals, in all panels of the rows."""
     low, high = rows[name].min(), rows[name].max()
     most = LOG_SPREAD if rows["panel"].nunique() == 1 else _SPREAD_OF_PANELS
     log = bool(low > 0 and high / low > most)
@@ -88,8 +87,15 @@ def trade_off(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _alphas_at_points(rows: pd.DataFrame) -> pd.Series:
-    """The α of each point; all of them at the first of points that lie on each other."""
-    place = ["panel", "series", "latency_ms", "throughput"]
-    alphas = rows.groupby(place, dropna=False)["alpha"]
-    listed = alphas.transform(lambda its: ", ".join(map("{:g}".format, its)))
-    return listed.where(~rows.duplicated(place), "")
+    """The least and the largest α of each line; all of them at the first of points that lie on each other."""
+    line = ["panel", "series"]
+    place = [*line, "latency_ms", "throughput"]
+    listed = rows.groupby(place, dropna=False)["alpha"].transform(
+        lambda its: ", ".join(map("{:g}".format, its))
+    )
+    of_line = rows.groupby(line)["alpha"]
+    at_end = (rows["alpha"] == of_line.transform("min")) | (
+        rows["alpha"] == of_line.transform("max")
+    )
+    shown = at_end.groupby([rows[name] for name in place], dropna=False).transform("any")
+    return listed.where(shown & ~rows.duplicated(place), "")

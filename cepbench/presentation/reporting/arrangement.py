@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from nbformat import NotebookNode
 
 #: Tags of cells: the heading of a section on how results were made, up to the next heading of its
-#: level; a cell of code that is on the method, too, such as imports; and the chart that a page begins
-#: with, by default the first one.
+#: level; a cell of code that is on the method, too, such as imports; and the chart or drawing that a page
+#: begins with, by default the first chart.
 METHOD, FOLD, LEAD = "method", "fold", "lead"
 
 _TITLE = re.compile(r"\A\s*#\s[^\n]*\n*")
@@ -21,12 +21,12 @@ def arranged(
 ) -> tuple[list[NotebookNode], list[NotebookNode], list[NotebookNode]]:
     """Sort prepared cells by where they stand on a page that shows results; no cell stands twice.
 
-    First are a chart and its twin for print, if there is one; then the sections, without those on the
+    First are a chart and its twin for print, if there is one, or a drawing; then the sections, without those on the
     method; last what is below the title, and the sections and cells on the method. ``charts`` and
     ``twins`` are the places of the cells that show a chart, and of those that show nothing but charts
     drawn for print.
     """
-    tagged = [place for place in charts if LEAD in tags_of(cells[place])]
+    tagged = [place for place, cell in enumerate(cells) if LEAD in tags_of(cell)]
     lead = [*(tagged or charts)[:1]]
     while lead and lead[-1] + 1 in twins:
         lead.append(lead[-1] + 1)

@@ -81,7 +81,9 @@ class Reason:
         """The title, with what it rests on."""
         if self.shown == ARITHMETIC:
             return f"{self.title} (by {ARITHMETIC})"
-        return f"{self.title} ({f'shown on {self.shown}' if self.shown else 'a guess'})"
+        # figures_8_9 are figures 8, 9.
+        page = re.sub(r"(?<=\d\w) |(?<=\d) ", ", ", self.shown.replace("_", " "))
+        return f"{self.title} ({f'shown on the page of {page}' if self.shown else 'a guess'})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import pandas as pd
 from markupsafe import Markup
 from pandas.io.formats.style import Styler
@@ -19,6 +22,10 @@ LOOKS = {
     states.FAILS: ("fails", "✗", "#882255"),
     states.OPEN: ("open", "?", "#616161"),
 }
+
+
+#: Column of a setting → what stands for claims that are measured once for all of its values.
+_OF_ALL = {"regime": "all", "engine": "plans alone"}
 
 
 def ledger_for_readers(table: pd.DataFrame, page: str = "") -> Styler:
@@ -44,6 +51,30 @@ def ledger_for_readers(table: pd.DataFrame, page: str = "") -> Styler:
 
         styler = styler.format(linked, subset=["claim"])
     return styler.map(lambda verdict: f"{_colour(verdict)}; font-weight: bold", subset=["verdict"])
+
+
+def counts_for_readers(table: pd.DataFrame, by: Sequence[str]) -> Styler | None:
+    """How many claims of a ledger have each verdict, a row a value of columns; None where they have one.
+
+    Verdicts that no claim has are left out, and so are columns ``by`` that do not vary.
+    """
+    varied = [name for name in by if table.loc[table[name] != "", name].nunique() > 1]
+    if not varied:
+        return None
+    judged = [
+        (*which, verdicts.overall_of(part))
+        for which, part in table.groupby([*varied, "id"], sort=False)
+    ]
+    heads = [*varied, "verdict"]
+    counted = pd.DataFrame(judged, columns=[*varied, "id", "verdict"]).groupby(heads, sort=False)
+    shown = counted.size().unstack(fill_value=0)
+    shown = shown[[state for state in states.STATES if state in shown]]
+    if varied == ["figure"]:
+        shown = shown.loc[sorted(shown.index, key=_by_number)]
+    named = shown.replace(0, "").rename_axis(columns=None).reset_index()
+    return _left_aligned(
+        named.replace({name: {"": _OF_ALL[name]} for name in varied if name in _OF_ALL})
+    )
 
 
 def for_readers(table: pd.DataFrame) -> Styler:
@@ -76,6 +107,12 @@ _WORDS_OF = {
     "generator": "plan generator",
     "baseline": "compared with",
 }
+
+
+def _by_number(figure: str) -> tuple[int, str]:
+    """Figure 8 is before figure 10, and those with a name are last."""
+    digits = re.match(r"\d+", figure)
+    return (int(digits[0]), figure) if digits else (10**9, figure)
 
 
 def _sentence(text: str) -> str:

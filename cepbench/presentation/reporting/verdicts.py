@@ -43,6 +43,7 @@ from cepbench.presentation.reporting.claims import (
 SETTING = ("regime", "engine", "predicates")
 _MEASURED = ("value", "low", "high", "patterns", "left_out", "bounds", "lack")
 _BY_SETTING = list[tuple[Setting, pd.DataFrame]]
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 
 
@@ -288,10 +289,19 @@ def place_and_basis(row: Any, varied: Sequence[str], *, several: bool) -> str:
 
 
 def shown_value(value: float) -> str:
-    """Three digits or so; a question mark for an end that is not known."""
+    """Three digits or so, from 10 k to 999 T with a prefix; a question mark for an end that is not known."""
     if math.isinf(value):
         return "?"
-    text = f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
+    size = abs(float(f"{value:.3g}"))
+    if size < 10_000:
+        form = ".3g" if size < 0.1 else ".2f" if size < 1000 else ",.0f"
+        text = f"{value:{form}}"
+    elif size < 1e15:
+        power = int(math.log10(size)) // 3
+        text = f"{math.copysign(size, value) / 1000**power:.3g} {'kMGT'[power - 1]}"
+    else:
+        mantissa, exponent = f"{value:.2e}".split("e+")
+        text = f"{mantissa}·10{exponent.translate(_RAISED)}"
     return text.replace("-", "−")
 
 
@@ -316,15 +326,3 @@ def counts_of(table: pd.DataFrame) -> dict[str, int]:
     """Verdict → how many claims of :func:`ledger` have it; every verdict is there."""
     overall = by_claim(table)["overall"]
     return {verdict: int((overall == verdict).sum()) for verdict in states.STATES}
-
-
-def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of :func:`ledger` have each verdict, a column, in each ``regime`` and ``engine``."""
-    columns = ["regime", "engine"]
-    judged = [
-        (*which[:2], overall_of(part))
-        for which, part in table.groupby([*columns, "id"], sort=False)
-    ]
-    heads = [*columns, "verdict"]
-    counted = pd.DataFrame(judged, columns=heads).groupby(heads, sort=False).size()
-    return counted.unstack(fill_value=0).reindex(columns=list(states.STATES), fill_value=0)

@@ -147,19 +147,6 @@ def test_named_sizes_keep_a_distance() -> None:
     assert all(later / one > 1.3 for one, later in itertools.pairwise(named))
 
 
-@pytest.mark.parametrize("library", [static, interactive])
-@pytest.mark.parametrize("metric", ["distance", "search_seconds"])
-def test_lines_that_hide_each_other_are_named(library: Any, metric: str) -> None:
-    summary = by_size([3, 4, 5], metric)
-    assert "On one line" not in told_by(library.lines_by_size(summary, metric, "sequence"))
-    near = summary[summary["generator"] == "EFREQ"].assign(generator="DP-LD")
-    near["value"] *= 1.001
-    part = near.assign(generator="IDP")
-    part.loc[part["size"] == 5, "value"] *= 1.3
-    told = told_by(library.lines_by_size(pd.concat([summary, near, part]), metric, "sequence"))
-    assert "On one line: EFREQ, DP-LD." in told
-
-
 def test_distances_are_always_on_a_logarithmic_axis() -> None:
     def scale_of(metric: str) -> Any:
         figure = static.lines_by_size(by_size([3, 4], metric), metric, "sequence")

@@ -117,7 +117,10 @@ def test_no_number_is_typed_into_a_reason(study: object) -> None:
 
 
 def test_a_reason_says_where_it_is_shown_or_that_it_is_a_guess() -> None:
-    assert Reason("Data: few", (), "figure_9").heading == "Data: few (shown on figure_9)"
+    assert (
+        Reason("Data: few", (), "figures_8_9").heading
+        == "Data: few (shown on the page of figures 8, 9)"
+    )
     assert Reason("No more", (), ARITHMETIC).heading == "No more (by arithmetic)"
     assert Reason("Data: few", ()).heading == "Data: few (a guess)"
 

@@ -21,6 +21,7 @@ from cepbench.experiments.studies.kolchinsky2018 import STUDY
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.cells import ERROR
 from cepbench.presentation.reporting.claims import PARTIAL_MATCHES, ClaimTest, claims
+from cepbench.presentation.reporting.ledger import counts_for_readers
 from cepbench.presentation.reporting.states import (
     EXCEEDS,
     FAILS,
@@ -35,7 +36,6 @@ from cepbench.presentation.reporting.states import (
 )
 from cepbench.presentation.reporting.verdicts import (
     by_claim,
-    counts_by_setting,
     counts_of,
     filled,
     ledger,
@@ -192,10 +192,12 @@ def test_the_paper_s_engine_decides_and_others_stand_beside_it() -> None:
     assert list(rows["verdict"]) == [HOLDS, FAILS, HOLDS, HOLDS]
     assert list(rows["also"]) == [True, True, False, False]
     assert set(rows["overall"]) == {HOLDS} and set(rows["why"]) == {""}
-    counts = counts_by_setting(table)
-    assert counts.loc[("dense", "event by event"), HOLDS] >= 1
-    assert counts.loc[("dense", "columnar"), IN_WORK] >= 1
-    assert list(counts.columns) == list(STATES)
+    counts = counts_for_readers(table, ["regime", "engine"])
+    assert counts is not None
+    shown = counts.data.set_index("engine")
+    assert shown.loc["event by event", HOLDS] >= 1
+    assert shown.loc["columnar", IN_WORK] >= 1
+    assert counts_for_readers(table, ["regime"]) is None  # there is one
     alone = ledger(STUDY.key, {CLAIM.results: columnar})
     assert set(alone.loc[alone["id"] == CLAIM.id, "overall"]) == {IN_WORK}
 
@@ -268,5 +270,8 @@ def test_a_claim_on_work_and_time_is_quoted_by_what_it_is_about() -> None:
 
 def test_values_have_three_digits_and_a_minus_sign() -> None:
     assert [shown_value(value) for value in (0.0501, -0.5, 7.6, 180000.0, math.inf)] == [
-        "0.0501", "−0.50", "7.60", "1.8e+05", "?",
+        "0.0501", "−0.50", "7.60", "180 k", "?",
+    ]  # fmt: skip
+    assert [shown_value(value) for value in (999.9, 9_999.0, 999_900.0, 8.24e10, 3.01e18)] == [
+        "1,000", "10 k", "1 M", "82.4 G", "3.01·10¹⁸",
     ]  # fmt: skip

@@ -196,11 +196,16 @@ function* layouts(specification, room) {
   if (less) yield less;
   yield specification;
   const { hconcat, vconcat: rows = hconcat, ...rest } = specification;
-  const vconcat = rows?.flatMap((row) => row.hconcat ?? [row]);
+  // Data of all panels of a row are the row's.
+  const vconcat = rows?.flatMap(({ hconcat: own, ...row }) => own?.map((panel) => ({ ...row, ...panel })) ?? [row]);
   if (hconcat?.length > 1 || vconcat?.length > rows?.length) yield named({ ...rest, vconcat });
   const title = wrapped(rest.title, room - 10);
   const within = (width, columns) => {
-    const fitted = (panel) => ({ ...panel, width: Math.min(width, panel.width ?? width) });
+    const fitted = (panel) => ({
+      ...panel,
+      width: Math.min(width, panel.width ?? width),
+      title: wrapped(panel.title, room - 60),
+    });
     const body = vconcat ? { ...rest, vconcat: vconcat.map(fitted) } : fitted(rest);
     const own = { orient: "bottom", columns, labelLimit: room / columns - 40 };
     const config = { ...rest.config, legend: { ...rest.config?.legend, ...own } };
@@ -249,7 +254,8 @@ function narrowed(specification, columns) {
 
 // Vega draws a title in one line unless it is given several.
 function wrapped(title, room) {
-  if (!title || typeof title === "string") return title;
+  if (!title) return title;
+  if (typeof title === "string") return wrapped({ text: title }, room).text;
   const lines = (text, letters) =>
     [text].flat().flatMap((line) => {
       const found = [""];
