@@ -12,6 +12,8 @@ from typing import Any
 #: Line width if that of the terminal is unknown.
 WIDTH = 100
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def terminal_width() -> int | None:
     """Line width of a terminal, between 80 and 160; None for a file or pipe, whose lines may be long."""
@@ -26,6 +28,15 @@ def text_width() -> int:
 def wrapped(text: str, width: int | None = None) -> str:
     """A paragraph in lines of a width, by default that of the terminal."""
     return fill(text, width or text_width())
+
+
+def with_prefix(number: float) -> str:
+    """A number from a thousand on with three digits: ``118 M``, and from 10¹⁵ on with a power of ten."""
+    mantissa, exponent = f"{number:.2e}".split("e+")
+    if int(exponent) >= 15:
+        return f"{mantissa}·10{exponent.translate(_RAISED)}"
+    thousands = int(exponent) // 3
+    return f"{float(f'{number:.3g}') / 1000**thousands:.3g} {'kMGT'[thousands - 1]}"
 
 
 def share_bar(share: float) -> str:

@@ -23,6 +23,7 @@ from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 from cepbench.experiments.sweeps.cells import OK
+from cepbench.text_table import with_prefix
 
 
 def sized(
@@ -139,7 +140,9 @@ def table_of(
 
 
 def number(value: Any) -> str:
-    """A number of a table: whole from a hundred on, else with three digits."""
+    """A number of a table: whole from a hundred to a million, else with three digits."""
+    if value >= 1e6:
+        return with_prefix(value)
     return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -161,11 +164,13 @@ def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFr
 
 
 def span(ratios: pd.DataFrame) -> str:
-    """The least and the greatest of a table of :func:`factors`, with their setting and regime."""
+    """The least and the greatest of a table of :func:`factors`, with setting and regime where they vary."""
     ordered = pd.Series(ratios.stack()).sort_values()
+    varied = [level for level in (1, 0) if ordered.index.get_level_values(level).nunique() > 1]
     ends = dict.fromkeys((0, len(ordered) - 1))
     return " to ".join(
-        f"{number(ordered.iloc[at])} ({ordered.index[at][1]}, {ordered.index[at][0]})"
+        number(ordered.iloc[at])
+        + f" ({', '.join(str(ordered.index[at][level]) for level in varied)})" * bool(varied)
         for at in ends
     )
 

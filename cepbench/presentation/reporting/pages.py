@@ -23,6 +23,7 @@ from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
 from cepbench.presentation.reporting.arrangement import arranged, without_title
 from cepbench.presentation.reporting.downloads import Downloads
+from cepbench.presentation.reporting.frames import readable_frames
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
 from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
@@ -217,6 +218,8 @@ class Body:
             elif _WIDGET in data and "text/html" in data:
                 # A widget without a kernel is an empty place; this is what stands for it.
                 del data[_WIDGET]
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = readable_frames(output.data["text/html"])
             outputs.append(output)
         cell.outputs = outputs
 

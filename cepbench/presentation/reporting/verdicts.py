@@ -38,12 +38,12 @@ from cepbench.presentation.reporting.claims import (
     ClaimTest,
     ledger_file,
 )
+from cepbench.text_table import with_prefix
 
 #: Columns that name a setting.
 SETTING = ("regime", "engine", "predicates")
 _MEASURED = ("value", "low", "high", "patterns", "left_out", "bounds", "lack")
 _BY_SETTING = list[tuple[Setting, pd.DataFrame]]
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 
 
@@ -293,15 +293,8 @@ def shown_value(value: float) -> str:
     if math.isinf(value):
         return "?"
     size = abs(float(f"{value:.3g}"))
-    if size < 10_000:
-        form = ".3g" if size < 0.1 else ".2f" if size < 1000 else ",.0f"
-        text = f"{value:{form}}"
-    elif size < 1e15:
-        power = int(math.log10(size)) // 3
-        text = f"{math.copysign(size, value) / 1000**power:.3g} {'kMGT'[power - 1]}"
-    else:
-        mantissa, exponent = f"{value:.2e}".split("e+")
-        text = f"{mantissa}·10{exponent.translate(_RAISED)}"
+    form = ".3g" if size < 0.1 else ".2f" if size < 1000 else ",.0f"
+    text = f"{value:{form}}" if size < 10_000 else with_prefix(value)
     return text.replace("-", "−")
 
 

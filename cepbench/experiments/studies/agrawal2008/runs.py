@@ -133,8 +133,8 @@ def beside_the_prototype(runs: pd.DataFrame) -> str:
     """Throughput of the slowest and the fastest setting of one series beside that of the paper's prototype."""
     speed = runs.groupby("pattern_set", sort=False)["events_per_second"].median().sort_values()
     return (
-        f"The slowest query, {speed.index[0]}, has a throughput of {speed.iloc[0]:,.0f} events per "
-        f"second, the fastest, {speed.index[-1]}, of {speed.iloc[-1]:,.0f}: "
+        f"The slowest query, {speed.index[0]}, has a throughput of {number(speed.iloc[0])} events per "
+        f"second, the fastest, {speed.index[-1]}, of {number(speed.iloc[-1])}: "
         f"{number(speed.iloc[0] / PROTOTYPE)} and {number(speed.iloc[-1] / PROTOTYPE)} times the "
         f"{PROTOTYPE:,} that the paper's prototype exceeds, with runs merged, on its expensive "
         "queries."

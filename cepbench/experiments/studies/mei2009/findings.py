@@ -71,14 +71,16 @@ def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
 
 
 def fastest(runs: pd.DataFrame) -> str:
-    """The plans of the highest throughput under each setting, on each engine."""
+    """The plans of the highest throughput under each setting, on each engine where there are several."""
     speed = medians(runs, "events_per_second")
-    parts = []
+    several = speed.columns.unique(0).size > 1
+    parts: dict[str, list[str]] = {}
     for setting in speed.index:
         named = []
         for engine in speed.columns.unique(0):
             own = speed[engine].loc[setting].dropna().sort_values(ascending=False)
             best = own.index[own >= _CLOSE * own.iloc[0]]
-            named.append(f"{', '.join(best)} ({engine})")
-        parts.append(f"{setting}: {'; '.join(named)}")
-    return f"Fastest plans, and those within {1 - _CLOSE:.0%} of them. {'. '.join(parts)}."
+            named.append(", ".join(best) + f" ({engine})" * several)
+        parts.setdefault("; ".join(named), []).append(str(setting))
+    fastest_plans = "; ".join(f"{plans} under {', '.join(where)}" for plans, where in parts.items())
+    return f"Fastest, or within {1 - _CLOSE:.0%} of it: {fastest_plans}."

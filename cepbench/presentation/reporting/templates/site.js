@@ -192,7 +192,7 @@ function roomIn(place) {
 function* layouts(specification, room) {
   const wide = widened(specification, room, 90); // for titles and labels
   const beyond = wide ? (yield wide) - room : 0; // by names at the ends of lines
-  const less = beyond > 0 ? widened(specification, room, 90 + beyond) : null;
+  const less = beyond > 0 ? widened(specification, room - beyond, 90) : null;
   if (less) yield less;
   yield specification;
   const { hconcat, vconcat: rows = hconcat, ...rest } = specification;

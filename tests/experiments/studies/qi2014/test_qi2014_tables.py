@@ -142,6 +142,8 @@ def test_factors_are_by_regime_and_setting() -> None:
     assert list(ahead) == ["2", "3", "4", "5"]
     assert ahead.loc["20 per second"].tolist() == pytest.approx([0.5, 10.0, 200.0, 4000.0])
     assert span(ahead) == "0.5 (2, 10 per second) to 500,000 (5, 100 per second)"
+    assert span(ahead[["2"]]) == "0.5 (10 per second) to 0.5 (100 per second)"
+    assert span(ahead.iloc[:1, :1]) == "0.5"
     summary = summary_of(runs, ["seconds_per_slide"], resamples=50)
     assert list(summary["engine"].unique()) == list(ahead.index)
     table = table_of(with_regimes(runs), "microseconds_per_slide").data

@@ -1,0 +1,57 @@
+"""DataFrames on a page: without numbers of rows, with thousands set apart and texts on the left."""
+
+from __future__ import annotations
+
+import re
+
+_FRAME = re.compile(r'<table border="1" class="dataframe">.*?</table>', re.DOTALL)
+_ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
+_CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+_NUMBERED = re.compile(r"(<tr>\s*)<th>\d+</th>")
+_NUMBER = re.compile(r"[-−]?(\d+)(\.\d+)?(e[+-]?\d+)?%?")
+_MISSING = ("NaN", "NaT", "None", "&lt;NA&gt;", "")
+
+#: A whole number of so many digits is hard to read in one piece.
+_DIGITS = 5
+
+
+def readable_frames(html: str) -> str:
+    """Change the tables that pandas wrote into an output; others, such as styled ones, stay as they are."""
+    return _FRAME.sub(lambda found: _readable(found[0]), html)
+
+
+def _readable(frame: str) -> str:
+    head, _, body = frame.partition("<tbody>")
+    rows = [_CELL.findall(row) for row in _ROW.findall(body)]
+    names = re.findall(r"<tr>\s*<th>(.*?)</th>", body)
+    if names == [str(place) for place in range(len(rows))] and head.count("<tr") == 1:
+        body = _NUMBERED.sub(r"\1", body)
+        head = head.replace("<th></th>", "", 1)
+    texts = [
+        not any(map(_NUMBER.fullmatch, (cell for cell in column if cell not in _MISSING)))
+        for column in zip(*rows, strict=True)
+    ]
+    first, end, more = head.partition("</tr>")
+    before, *heads = re.split("(?=<th>)", first)
+    if len(heads) >= len(texts):  # names of levels are before those of columns
+        is_text = [False] * (len(heads) - len(texts)) + texts
+        first = before + "".join(map(_aligned, heads, is_text))
+    return f"{first}{end}{more}<tbody>{_ROW.sub(lambda row: _row(row[0], texts), body)}"
+
+
+def _row(row: str, texts: list[bool]) -> str:
+    places = iter(texts)
+    return _CELL.sub(lambda cell: _aligned(f"<td>{_shown(cell[1])}</td>", next(places)), row)
+
+
+def _aligned(cell: str, is_text: bool) -> str:
+    return cell.replace(">", ' class="text">', 1) if is_text else cell
+
+
+def _shown(cell: str) -> str:
+    if cell in _MISSING[:-1]:
+        return "–"
+    number = _NUMBER.fullmatch(cell)
+    if not number or len(number[1]) < _DIGITS:
+        return cell
+    return cell.replace(number[1], f"{int(number[1]):,}", 1)
