@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from cepbench.errors import ReportError
 from cepbench.experiments.plugins import load_plugins
 from cepbench.presentation.figures.offline import use_offline_charts
@@ -18,6 +20,9 @@ from cepbench.presentation.reporting.parameters import (
 #: First line of the cell that papermill inserts after the one with the parameters.
 _INJECTED = "# Parameters"
 
+#: Letters of a text in a table.
+_WIDEST = 100
+
 
 def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
     """Set up a notebook: check parameters, load plug-ins, and make the folder for its results, if need be.
@@ -25,7 +30,8 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     Parameters are what the cells above assign, papermill's among them. The notebook has them as
     they were checked: ``changes`` is a table, also if papermill was given its text. Plug-ins are
     Python files with plan generators or evaluators, see
-    :func:`cepbench.experiments.plugins.load_plugins`. Charts are drawn without a network.
+    :func:`cepbench.experiments.plugins.load_plugins`. Charts are drawn without a network, and
+    texts in tables are not cut before they are long.
 
     Raises ReportError if a parameter is invalid, see
     :func:`cepbench.presentation.reporting.parameters.checked_parameters`, the folder cannot be
@@ -36,6 +42,7 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     given = checked_parameters({"output": output, "plugin": plugin})
     load_plugins(given["plugin"])
     use_offline_charts()
+    pd.options.display.max_colwidth = _WIDEST
     folder = Path(given["output"]).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
