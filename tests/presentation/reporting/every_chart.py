@@ -33,6 +33,7 @@ AGGREGATED = (
 def every_chart() -> dict[str, Any]:
     """What it is → the chart."""
     summary = summary_of(EVERY | {"MY-OWN-IDEA": "order"})
+    trees = summary_of({name: kind for name, kind in EVERY.items() if kind == "tree"})
     points = plans_of(EVERY)
     stream = stream_of(300)
     pattern, _ = found_in(stream, PATTERNS["sequence"])
@@ -49,6 +50,10 @@ def every_chart() -> dict[str, Any]:
     sizes = [*range(3, 23)]
     return {
         "bars": interactive.bars_by_group(summary, "events_per_second"),
+        "rows of one panel": interactive.bars_by_group(
+            pd.concat([trees.assign(regime=regime) for regime in ("sparse", "dense")]),
+            "events_per_second",
+        ),
         "failures": interactive.bars_by_group(failed(summary), "events_per_second"),
         "marks": interactive.bars_by_group(summary_of(EVERY, 1e6), "events_per_second"),
         "memory": interactive.bars_by_group(summary_of(OURS, metric="peak_bytes"), "peak_bytes"),

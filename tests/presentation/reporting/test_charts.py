@@ -44,6 +44,7 @@ LOOK = """[...document.querySelectorAll('.chart')].map((place) => {
     outside: texts.filter(outside).map((text) => text.textContent),
     menu: place.querySelector('summary').getAttribute('aria-label'),
     texts: texts.map((text) => text.textContent),
+    marks: chart.querySelectorAll('.mark-rect path[aria-label], .mark-symbol path[aria-label]').length,
   };
 })"""
 
@@ -91,6 +92,17 @@ def test_charts_are_whole_and_can_be_read(
     assert looks["ranges"]["texts"].count("MY-IDEA") == panels
     assert not {"0M", "0k", "0B", "0.0"} & set(looks["comparison"]["texts"])
     assert {"0", "100 B"} <= set(looks["memory"]["texts"]) and "0 B" not in looks["memory"]["texts"]
+
+
+def test_panels_one_below_the_other_have_all_their_marks(
+    page: Path, charts: dict[str, Any], chromium: Browser
+) -> None:
+    marks = {}
+    for width in (390, 1280):
+        chromium.open(page, width)
+        looks = dict(zip(charts, chromium.evaluate(LOOK), strict=True))
+        marks[width] = {name: look["marks"] for name, look in looks.items()}
+    assert marks[390] == marks[1280] and marks[390]["rows of one panel"] > 0
 
 
 def test_a_saved_chart_is_drawn_without_a_network(
