@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -141,11 +142,13 @@ def ingest(
 
     is_small = sum(file.stat().st_size for file in files) <= HERE_BYTES
     spark = None if is_small and master is None else _session(master)
-    if kind == "lobster":
-        day = None if date is None else date.date()
-        report = ingest_lobster(spark, files, output, date=day, sort=sort)
-    else:
-        report = ingest_minute_bars(spark, files, output, sort=sort)
+    # A job of Spark has a bar of its own.
+    with nullcontext() if spark else out.progress("ingesting"):
+        if kind == "lobster":
+            day = None if date is None else date.date()
+            report = ingest_lobster(spark, files, output, date=day, sort=sort)
+        else:
+            report = ingest_minute_bars(spark, files, output, sort=sort)
     if json:
         out.write_json(
             {
