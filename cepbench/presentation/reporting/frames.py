@@ -1,4 +1,4 @@
-"""DataFrames on a page: without numbers of rows, with thousands set apart and texts on the left."""
+"""Tables on a page: without numbers of rows, with thousands set apart and texts on the left; long ones folded."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ _NUMBERED = re.compile(r"(<tr>\s*)<th>\d+</th>")
 _NUMBER = re.compile(r"[-−]?(\d+)(\.\d+)?(e[+-]?\d+)?%?")
 _MISSING = ("NaN", "NaT", "None", "&lt;NA&gt;", "")
 
+#: Rows of a table that is seen without a click, where others than its reader ask for it.
+_MOST_ROWS = 24
+
 #: A whole number of so many digits is hard to read in one piece.
 _DIGITS = 5
 
@@ -18,6 +21,14 @@ _DIGITS = 5
 def readable_frames(html: str) -> str:
     """Change the tables that pandas wrote into an output; others, such as styled ones, stay as they are."""
     return _FRAME.sub(lambda found: _readable(found[0]), html)
+
+
+def folded_if_long(html: str) -> str:
+    """A table with more rows than a reader compares at a glance as a line that opens."""
+    rows = html.count("<tr") - html.partition("<tbody>")[0].count("<tr")
+    if rows <= _MOST_ROWS:
+        return html
+    return f"<details><summary>A table of {rows} rows</summary>{html}</details>"
 
 
 def _readable(frame: str) -> str:

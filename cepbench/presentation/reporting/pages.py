@@ -23,7 +23,7 @@ from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
 from cepbench.presentation.reporting.arrangement import arranged, without_title
 from cepbench.presentation.reporting.downloads import Downloads
-from cepbench.presentation.reporting.frames import readable_frames
+from cepbench.presentation.reporting.frames import folded_if_long, readable_frames
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
 from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of, with_contents
@@ -67,6 +67,8 @@ class Page:
     #: What was found, in a sentence; and of a ledger what holds where: a regime, or empty, and sentences.
     found: str = ""
     lines: Sequence[tuple[str, str]] = ()
+    #: Of a ledger: where its claims stand, relative to the site.
+    every_claim: str = ""
 
     @property
     def link(self) -> str:
@@ -219,7 +221,8 @@ class Body:
                 # A widget without a kernel is an empty place; this is what stands for it.
                 del data[_WIDGET]
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = readable_frames(output.data["text/html"])
+                html = readable_frames(output.data["text/html"])
+                output.data["text/html"] = folded_if_long(html) if self.shows_results else html
             outputs.append(output)
         cell.outputs = outputs
 

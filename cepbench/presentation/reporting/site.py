@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pandas as pd
 from nbformat import NotebookNode
@@ -254,7 +255,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
         bodies[stem] = body_of(notebook, folder=stem, code=code_of(group))
-        its = _fields_of(stem, judged[group]) if group in judged else {}
+        its = _fields_of(stem, STUDIES[group], judged[group]) if group in judged else {}
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
     entries = [page.entry for page in pages]
@@ -345,11 +346,12 @@ def _page(
     )
 
 
-def _fields_of(stem: str, judged: Judged) -> dict[str, Any]:
+def _fields_of(stem: str, study: Study, judged: Judged) -> dict[str, Any]:
     """Fields of a study's page: its claims and what was found, or of the ledger what holds where."""
     name = stem.rpartition("/")[2]
     if name == requests.LEDGER:
-        return {"lines": judged.lines}
+        chosen = urlencode({"paper": study.label})
+        return {"lines": judged.lines, "every_claim": f"{story.CLAIMS_PAGE}#{chosen}"}
     claims = judged.claims.get(name, ())
     return {"claims": claims, "found": story.sentence_of(claims)}
 

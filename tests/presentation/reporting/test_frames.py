@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from cepbench.presentation.reporting.frames import readable_frames
+from cepbench.presentation.reporting.frames import folded_if_long, readable_frames
 
 FRAME = pd.DataFrame({"plan": ["a<b", "c"], "pairs": [80368472, 17], "share": [0.25, float("nan")]})
 
@@ -37,3 +37,9 @@ def test_several_heads_and_no_rows() -> None:
 def test_what_pandas_did_not_write_stays() -> None:
     for html in ("<p>12345</p>", FRAME.style.to_html()):
         assert readable_frames(html) == html
+
+
+def test_long_tables_are_folded() -> None:
+    short, long = (pd.DataFrame({"x": range(rows)}).to_html() for rows in (24, 25))
+    assert folded_if_long(short) == short and folded_if_long("<p>text</p>") == "<p>text</p>"
+    assert folded_if_long(long) == f"<details><summary>A table of 25 rows</summary>{long}</details>"
