@@ -32,6 +32,8 @@ def wrapped(text: str, width: int | None = None) -> str:
 
 def with_prefix(number: float) -> str:
     """A number from a thousand on with three digits: ``118 M``, and from 10¹⁵ on with a power of ten."""
+    if math.isinf(number):
+        return "∞"
     mantissa, exponent = f"{number:.2e}".split("e+")
     if int(exponent) >= 15:
         return f"{mantissa}·10{exponent.translate(_RAISED)}"

@@ -164,9 +164,9 @@ def test_engines_are_series() -> None:
 
 
 def test_numbers_of_tables_are_whole_from_a_hundred_on() -> None:
-    values = (2_449_999.0, 31244.4, 100.0, 99.94, 0.00665, math.nan)
+    values = (math.inf, 2_449_999.0, 31244.4, 100.0, 99.94, 0.00665, math.nan)
     assert [number(value) for value in values] == [
-        "2.45 M", "31,244", "100", "99.9", "0.00665", "–",
+        "∞", "2.45 M", "31,244", "100", "99.9", "0.00665", "–",
     ]  # fmt: skip
 
 
