@@ -184,6 +184,8 @@ def _step(plan, pool, graph, events, end, counts, prunes):
 def _behind(events, at, end):
     """The first place from ``at`` to ``end`` whose event is later than that at ``at``."""
     now, low, high = events.times[events.rows[at]], at + 1, end
+    if events.times[events.rows[end - 1]] == now:
+        return end
     while low < high:
         middle = (low + high) // 2
         if events.times[events.rows[middle]] > now:
