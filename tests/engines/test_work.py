@@ -262,6 +262,40 @@ def test_prefix_counters_of_partitions_are_those_of_their_streams(
     assert {word: number for word, number in aggregator.metrics.work.items() if number} == due
 
 
+#: In the order of the pattern, so that an event is compared with what may come before it alone.
+IN_ORDER = {
+    "lazy-nfa-instances": cep.OrderPlan(tuple("abc")),
+    "tree-instances": cep.TreePlan((("a", "b"), "c")),
+}
+
+
+@pytest.mark.parametrize("engine", IN_ORDER)
+@given(events=streams(), cuts=CUTS)
+def test_instances_compare_nothing_of_one_timestamp(
+    engine: str, events: list[Event], cuts: list[int]
+) -> None:
+    """Without conditions, all that is compared is in order and within the window, and fits."""
+    pattern = "PATTERN SEQ(A a, B b, C c) WITHIN 4 units"
+    detector = cep.Detector(pattern, IN_ORDER[engine], evaluator=engine)
+    for piece in cut(stream_of(events), cuts):
+        detector.push(piece)
+    detector.flush()
+    metrics = detector.metrics()
+    assert metrics.comparisons == metrics.work["partial_matches_created"] + metrics.matches
+
+
+@pytest.mark.parametrize("engine", [*IN_ORDER, *OF_TWIN])
+def test_events_of_one_timestamp_are_no_work(engine: str) -> None:
+    """Until one of a later timestamp comes."""
+    events = [Event(kind, 0, float(x)) for x, kind in enumerate("ABC" * 40)]
+    pieces = cut(stream_of([*events, Event("B", 1, 0.0)]), [7, 50, 119])
+    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x WITHIN 4 units"
+    work = live_work(pattern, pieces, evaluator=engine, plan=IN_ORDER.get(engine))
+    # Of the 40 events of type A one is not larger than the B, which a run that backtracks reads twice.
+    reads = 40 + (engine == "sase-backtrack")
+    assert work["comparisons" if engine in IN_ORDER else "run_visits"] == reads
+
+
 # -- however the stream is cut ------------------------------------------------------------------
 
 #: Words that may differ although all matches are wanted, and engines whose words all may.

@@ -91,7 +91,9 @@ def sase(events: Sequence[Event], query: Query, engine: str, window: int = 5) ->
 
 
 def concerns(run: Run, event: Event, query: Query) -> bool:
-    """Whether the event by itself passes an edge of the run's state."""
+    """Whether the event passes an edge of the run's state by itself, and is not too early for it."""
+    if not run.is_loop and run.last == event.time:
+        return False
     following = query.items[run.item + 1 : run.item + 2] if run.is_loop else ()
     return event.type in {its[0] for its in (query.items[run.item], *following)}
 

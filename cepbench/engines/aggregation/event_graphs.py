@@ -207,9 +207,9 @@ class GraphWindow(Stateful):
             # Piece by piece, for the table has a cell for each pair of events.
             nodes = state.bounds[tables.LAST] - state.bounds[tables.FIRST]
             behind = at + max(_FEWEST, int(nodes))
-            if self._needed(state, events.flags[rows[at:behind]]) > COUNTER_LIMIT:
+            if self._needed(state, *self._new(events, rows[at:behind])) > COUNTER_LIMIT:
                 behind = at + _FEWEST  # some of which may replace others
-            state = self._with_room(state, events.flags[rows[at:behind]])
+            state = self._with_room(state, *self._new(events, rows[at:behind]))
             while not count_paths(self._plan, state, events._replace(rows=rows[:behind])):
                 state = self._widened(state)
             at = behind
@@ -273,17 +273,16 @@ class GraphWindow(Stateful):
             ),
         )
 
-    def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:
-        """What is in the window at the front, unless there is room for events of such flags.
+    def _with_room(self, state: tables.State, starts: int, nodes: int) -> tables.State:
+        """What is in the window at the front, unless there is room for so many more starts and nodes.
 
         It is refused if that takes too much memory, before any is taken.
         """
         plan = self._plan
         low, high, _, first, last, *_ = state.bounds.tolist()
-        starts, nodes = self._new(flags)
         if high + starts <= len(state.starts) and last + nodes <= len(state.times):
             return state
-        needed = self._needed(state, flags)
+        needed = self._needed(state, starts, nodes)
         if needed > COUNTER_LIMIT:
             raise PartialMatchLimitError(
                 f"greta keeps a counter for each pair of an event and a first event in the window, more "
@@ -318,16 +317,17 @@ class GraphWindow(Stateful):
             fits=np.zeros(height, np.int64),
         )
 
-    def _new(self, flags: np.ndarray) -> tuple[int, int]:
-        """How many starts and nodes events of such flags may be."""
-        plan = self._plan
-        starts = int(((flags & plan.begins[0]) != 0).sum())
-        return starts, int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
+    def _new(self, events: Events, rows: np.ndarray) -> tuple[int, int]:
+        """How many rows of starts and how many nodes some events may need."""
+        plan, flags = self._plan, events.flags[rows]
+        starts = events.times[rows[(flags & plan.begins[0]) != 0]]
+        if not len(plan.kept):
+            starts = np.unique(starts)
+        return len(starts), int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
 
-    def _needed(self, state: tables.State, flags: np.ndarray) -> int:
-        """How many counters what is in the window and events of such flags need."""
+    def _needed(self, state: tables.State, starts: int, nodes: int) -> int:
+        """How many counters what is in the window and so many more starts and nodes need."""
         low, high, _, first, last, *_ = state.bounds.tolist()
-        starts, nodes = self._new(flags)
         words = int(np.prod(state.cells.shape[2:], dtype=np.int64))
         return (high - low + starts) * (last - first + nodes) * self._plan.parts * words
 

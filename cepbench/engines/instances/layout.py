@@ -161,6 +161,7 @@ class _BranchWriter:
             row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
             row[tables.MAKES] = self.leaf_of[node.makes] if node.makes in planned.kleene else -1
             row[tables.IS_ROOT] = is_root
+            row[tables.IS_ORDERED] = node.is_ordered
             whole.owned[place] = self._rules(node, column if is_root else None)
             self._write_checks(node, row)
             late = row[tables.LAST_CHECK] < row[tables.LAST_LATE]

@@ -54,6 +54,8 @@ class Node:
     checks: list[Check] = field(default_factory=list)
     #: Whether a row of the left and the right child can have the last event.
     drives: tuple[bool, bool] = (False, False)
+    #: Whether each variable of the left child is earlier or later than each of the right one.
+    is_ordered: bool = False
     is_sorted: bool = True  #: whether rows are created in the order of their latest timestamp
     is_contiguous: bool = False  #: whether rows must be tested for consecutive ranks
 
@@ -160,6 +162,7 @@ class PlannedNodes:
             return bool(mine) and not any(all((x, y) in before for x in mine) for y in other)
 
         node.drives = (can_be_last(left, right), can_be_last(right, left))
+        node.is_ordered = all({(x, y), (y, x)} & before for x in left for y in right)
         # If one side drives alone, in time order, rows are created in that order.
         driver = self.nodes[node.left if node.drives[0] else node.right]
         node.is_sorted = not node.makes and not all(node.drives) and driver.is_sorted

@@ -68,7 +68,8 @@ WORDS = {
     "run_visits": Word(
         "run visits",
         "Events read by runs: a pair of an event and a run within its window, in a state of which the "
-        "event by itself passes an edge; under contiguity in any state.",
+        "event by itself passes an edge; behind an item, not the events at the timestamp of its last "
+        "one. Under contiguity all events, in any state.",
         _RUNS,
         _CUT,
     ),

@@ -19,6 +19,9 @@ from cepbench.kernels.instructions import STACK
 #: Accepting runs whose matches are constructed together.
 _ENDS = 1 << 14
 
+#: Runs for which there is room at first.
+_RUNS = 16
+
 
 class ApartEngine(AutomatonEngine):
     """Keeps runs apart, in partitions that are numbered anew in each round; see
@@ -78,7 +81,7 @@ class ApartEngine(AutomatonEngine):
     def _add_runs(self) -> None:
         """Double the room for runs."""
         runs, vectors = self.pool.runs, self.pool.vectors
-        more = max(16, len(runs))
+        more = max(_RUNS, len(runs))
         self.pool = self.pool._replace(
             runs=np.concatenate((runs, np.zeros((more, runs.shape[1]), np.int64))),
             vectors=np.concatenate((vectors, np.zeros((more, vectors.shape[1])))),
@@ -93,15 +96,18 @@ class ApartEngine(AutomatonEngine):
         """Keep the runs alone that began at ``earliest`` or later."""
         runs, numbers = self.pool.runs, self._waiting()
         live = numbers[runs[numbers, pool.START] >= earliest]
-        live = live[self._partitions.keep(runs[live, pool.PARTITION])]
-        self._take(live)
-        self.pool.counters[pool.FREE] = pool.NONE
-        self.pool.counters[pool.FREE_RUNS] = 0
+        self._take(live[self._partitions.keep(runs[live, pool.PARTITION])])
 
     def _take(self, numbers: np.ndarray) -> None:
-        """Keep the runs of these numbers alone, in this order."""
-        runs, vectors = self.pool.runs[numbers], self.pool.vectors[numbers]
-        self.pool = self.pool._replace(runs=runs, vectors=vectors)
+        """Keep the runs of these numbers alone, in this order, in front of free ones."""
+        runs, vectors = self.pool.runs, self.pool.vectors
+        live, room = len(numbers), 2 * max(_RUNS, len(numbers))
+        if (numbers != np.arange(live)).any():
+            runs[:live], vectors[:live] = runs[numbers], vectors[numbers]
+        if len(runs) > 2 * room:
+            self.pool = self.pool._replace(runs=runs[:room].copy(), vectors=vectors[:room].copy())
+        self.pool.counters[[pool.FREE, pool.FREE_RUNS]] = pool.NONE, 0
+        pool.add_runs(self.pool, live)
 
     def _live(self) -> int:
-        return len(self.pool.runs)
+        return int(len(self.pool.runs) - self.pool.counters[pool.FREE_RUNS])

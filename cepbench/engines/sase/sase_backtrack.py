@@ -73,9 +73,8 @@ class BacktrackEngine(ApartEngine):
         edges = np.arange(number + 1)
         spans = np.searchsorted(its[rows], edges)
         waiting = np.searchsorted(held[order], edges)
-        self.pool.runs[:, PARTITION] = held
+        self.pool.runs[: len(held), PARTITION] = held
         self._take(order)
-        self._add_runs()
         counters = self.pool.counters
         counters[COUNTERS_OF_ALL:] = 0
         counters[[kernel.TOP, kernel.SUSPENDED, kernel.LATEST]] = NONE
@@ -92,7 +91,7 @@ class BacktrackEngine(ApartEngine):
 
     def _waiting(self) -> np.ndarray:
         numbers = super()._waiting()
-        return numbers[np.argsort(self.pool.runs[numbers, kernel.FROM])]
+        return numbers[np.argsort(self.pool.runs[numbers, kernel.FROM], kind="stable")]
 
     def _compact(self, earliest: int) -> None:
         self._reclaim()

@@ -52,7 +52,7 @@ class BasicEngine(ApartEngine):
         tops = np.zeros((states, kernel.TOPS), np.int64)
         tops[:, kernel.LAST_POSITION] = -1
         self.state = kernel.State(
-            heads=np.empty(0, np.int64),
+            heads=np.empty((0, kernel.HEADS), np.int64),
             versions=np.zeros(
                 (max(4, room_for_more(_VERSIONS)), versioned_buffer.VERSION_COLUMNS), np.int64
             ),
@@ -75,9 +75,10 @@ class BasicEngine(ApartEngine):
 
     def _arranged(self, events: tables.Events) -> tuple[Any, ...]:
         its, held, number = self._partitions.of(events)
-        self.state = self.state._replace(heads=np.full(number, -1))
+        self.state = self.state._replace(heads=np.full((number, kernel.HEADS), -1))
         self.profile[:, STORED] = 0.0  # until they are entered
-        kernel.enter_all(self.pool, self.state, held)
+        now = int(events.times[0])
+        kernel.enter_all(self.layout.plan, self.pool, self.state, held, now)
         counters = self.pool.counters
         counters[kernel.AT], counters[kernel.AT_RUN] = 0, kernel.ARRIVES
         return events, its

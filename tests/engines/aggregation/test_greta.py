@@ -102,6 +102,22 @@ def test_metrics() -> None:
     assert metrics.peak_counters == (4 + 1) * 2
 
 
+def test_first_events_of_one_timestamp_share_counters() -> None:
+    """Unless a condition reads their values."""
+    types = "AB" * 300
+    frame = pd.DataFrame({"type": [*types, "B"], "time": [3] * len(types) + [4], "x": 0})
+    query = "PATTERN SEQ(A a, B b, C c) WHERE {} = c.x AGG COUNT WITHIN 9 units"
+    peaks = {}
+    for read in "ab":
+        live = cep.Aggregator(query.format(f"{read}.x"), "greta")
+        for batch in stream_of(frame).batches(100):
+            live.push(batch)
+        peaks[read] = live.metrics.peak_counters
+        # Each node has a counter of each row, and so have the matches.
+        assert live.metrics.peak_objects == 601
+    assert peaks == {"a": 602 * 300, "b": 602}
+
+
 def test_the_state_does_not_grow_with_the_stream() -> None:
     live = cep.Aggregator("PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG COUNT WITHIN 9 units", "greta")
     sizes = []
@@ -120,9 +136,10 @@ def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
     found = cep.aggregate(pattern, stream, "greta").values
     pd.testing.assert_frame_equal(found, cep.aggregate(pattern, stream, "two-step").values)
-    same = cep.EventStream.from_pandas(pd.DataFrame(table | {"time": 1}), type="type", time="time")
+    dense = pd.DataFrame(table | {"time": table["time"] // 10})
+    crowd = cep.EventStream.from_pandas(dense, type="type", time="time")
     live = cep.Aggregator(pattern, "greta")
     with pytest.raises(PartialMatchLimitError, match="choose method='two-step'"):
-        live.push(same)
+        live.push(crowd)
     with pytest.raises(EvaluationError, match="make a new one"):
-        live.push(same)
+        live.push(crowd)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -109,6 +110,23 @@ FIGURE_7 = (
     "PATTERN SEQ(S a+, S b, S c) WHERE a[1].starts = 1 AND a[2..].loops = 1 AND b.ends = 1"
     " AND c.closes = 1 STRATEGY strict_contiguity WITHIN 9 units"
 )
+
+
+@pytest.mark.parametrize("evaluator", ["sase-basic", "sase-backtrack"])
+def test_room_for_runs_is_kept_and_given_back(evaluator: str) -> None:
+    """Room is made for twice as many runs, not anew with each push, and given back when they expire."""
+    frame = pd.DataFrame({"type": "A", "time": 0, "x": np.arange(5000)})
+    detector = Detector("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 9 units", evaluator=evaluator)
+    rooms = []
+    for batch in stream_of(frame).batches(50):
+        detector.push(batch)
+        rooms.append(len(detector.snapshot()["run/engines/0/pool/runs"]))
+    # Whenever it was full it was doubled.
+    assert set(rooms) == {2**k for k in range(6, 14)}
+    assert detector.metrics().peak_partial_matches == 5000
+    later = pd.DataFrame({"type": ["A", "B"], "time": 20, "x": 0})
+    detector.push(stream_of(later))
+    assert len(detector.snapshot()["run/engines/0/pool/runs"]) == rooms.pop() // 256
 
 
 def test_the_moves_of_figure_7() -> None:

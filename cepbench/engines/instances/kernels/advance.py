@@ -149,8 +149,11 @@ def _take(reports, plan, state, scratch, batch, matches, members):
     state.events[row, tables.USED], state.events[row, tables.CELLS] = 0, totals[tables.NEXT_CELL]
     for column in range(state.values.shape[1]):
         state.values[row, column] = batch.values[number, column]
+    is_later = state.events[(event - 1) & (len(state.events) - 1), tables.TIME] < now
     for node in range(len(plan.nodes)):
         state.lists[node, tables.FRESH] = state.lists[node, tables.END]
+        if is_later:
+            state.lists[node, tables.SINCE] = state.lists[node, tables.END]
         state.expiring[row, node] = 0
     for place in range(batch.starts[number], batch.starts[number + 1]):
         leaf = batch.leaves[place]

@@ -84,6 +84,9 @@ def _pair(node, outer_node, inner_node, limit, reports, plan, state, scratch, ma
         begin, end = np.int64(0), np.int64(1)
         if inner_node >= 0:
             begin, end = lists[inner_node, tables.START], lists[inner_node, tables.FRESH]
+            # Two events of one timestamp are not in order, unless they are of one set.
+            if plan.nodes[node, tables.IS_ORDERED] == 1 and phase != _GROW_OLD:
+                end = lists[inner_node, tables.SINCE]
         if phase == _GROW_NEW:
             before = bound[makes]
             newest = state.cells[before & (len(state.cells) - 1), tables.MEMBER]

@@ -172,7 +172,8 @@ def drop_used(plan, state):
                 state.buffers[leaf, kept & mask] = event
                 kept += 1
         state.totals[tables.BUFFERED] -= state.lists[leaf, tables.END] - kept
-        state.lists[leaf, tables.END] = state.lists[leaf, tables.LIVE] = kept
+        state.lists[leaf, tables.END] = state.lists[leaf, tables.SINCE] = kept
+        state.lists[leaf, tables.LIVE] = kept
         state.lists[leaf, tables.LIVE] -= state.lists[leaf, tables.START]
     for node in range(plan.leaves, len(plan.nodes)):
         kept = state.lists[node, tables.START]
@@ -186,7 +187,7 @@ def drop_used(plan, state):
             else:
                 move(node, row, kept, plan, state)
                 kept += 1
-        state.lists[node, tables.END] = kept
+        state.lists[node, tables.END] = state.lists[node, tables.SINCE] = kept
 
 
 @njit_in_place

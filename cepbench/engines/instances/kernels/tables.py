@@ -95,7 +95,8 @@ LAST_LATE = 10  # and LAST_CHECK … LAST_LATE - 1 a deferred match
 BRANCH = 11  # of a root: what to write in the first column of its matches, or -1 for nothing
 RETAINED = 12  # of a leaf: for how many windows its events are buffered
 IS_NEGATED = 13  # of a leaf
-NODE_COLUMNS = 14
+IS_ORDERED = 14  # whether each variable of one child is earlier or later than each of the other
+NODE_COLUMNS = 15
 
 # Rules: RULES[SPANS[owner, kind] : SPANS[owner, kind + 1]], the owner being a node or a check.
 SLOTS = 0  # (variable, 1 if a set, column of the matches, -): of a record; of a root as written
@@ -138,7 +139,8 @@ END = 3
 FRESH = 4  # rows FRESH..END contain the event that has just arrived
 LIVE = 5  # how many are within the window
 SOONEST = 6  # of deferred matches: the smallest ordinal of any first event
-LIST_COLUMNS = 7
+SINCE = 7  # only rows SINCE..END have a last event of the latest timestamp
+LIST_COLUMNS = 8
 
 # TOTALS[...].
 NOW = 0  # the timestamp of the latest event

@@ -42,8 +42,10 @@ from cepbench.engines.sase.kernels.tables import (
     BEGIN,
     CURRENT,
     DOOMED,
+    EARLIER,
     EDGES,
     EVALUATED,
+    FIRST,
     FREE_PARTITION,
     FREE_RUNS,
     LAST,
@@ -61,6 +63,7 @@ from cepbench.engines.sase.kernels.tables import (
     PREVIOUS,
     PROCEED,
     ROOTS,
+    SINCE,
     SINGLE,
     SPLIT,
     STARTED,
@@ -127,7 +130,7 @@ def advance(plan, state, events):
             while run < 0 and pending < 0 and at_state > 1:
                 at_state -= 1
                 if plan.dies or flags & plan.relevant[at_state]:
-                    run = state.heads[partition, at_state]
+                    run = _first(partition, at_state, now, plan, state)
             if run < 0 and pending < 0:
                 phase = STARTS
                 break
@@ -162,6 +165,17 @@ def _interrupted(progress, at, phase, partition, at_state, run, pending):
     progress[AT], progress[PHASE], progress[CURRENT] = at, phase, partition
     progress[AT_STATE], progress[AT_RUN], progress[PENDING] = at_state, run, pending
     return False
+
+
+@njit_in_place
+def _first(partition, at_state, now, plan, state):
+    """The first run to visit in a table: those before the first event of an item wait for a later time
+    than that of their last event, unless they end at an event that they do not take.
+    """
+    table = state.heads[partition, at_state]
+    if table[SINCE] == now and plan.kinds[at_state] == SINGLE and not plan.dies:
+        return table[EARLIER]
+    return table[FIRST]
 
 
 @njit_in_place

@@ -12,6 +12,15 @@ from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
+def waits(at_state, last, now, plan):
+    """Whether a run lets an event pass that has the timestamp of its last one, ``last``.
+
+    Events of different items are in the order of time; under contiguity the run ends there.
+    """
+    return last == now and plan.kinds[at_state] == tables.SINGLE and not plan.dies
+
+
+@njit_in_place
 def moves(at_state, last, row, vector, plan, runs, events):
     """The moves that the formulas of a state allow on an event in the run's window and partition.
 

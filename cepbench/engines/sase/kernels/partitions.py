@@ -43,7 +43,7 @@ def add(plan, state, events, row):
     for key in range(len(plan.keys)):
         state.keys[partition, key] = events.values[plan.keys[key], row]
     for at_state in range(plan.states):
-        state.heads[partition, at_state] = _NONE
+        state.heads[partition, at_state, :] = _NONE
     its = state.partitions[partition]
     its[OF_RUNS] = its[NEXT_START] = its[OLDEST] = 0
     bucket = _bucket_of_event(plan, state, events, row)

@@ -75,6 +75,6 @@ def free(pool, run):
 
 @njit_in_place
 def add_runs(pool, old):
-    """Let the runs from number ``old`` on be free ones."""
-    for run in range(old, len(pool.runs)):
+    """Let the runs from number ``old`` on be free ones, of which the first are used first."""
+    for run in range(len(pool.runs) - 1, old - 1, -1):
         free(pool, run)

@@ -21,6 +21,7 @@ from cepbench.engines.sase.kernels.tables import (
     FREE_PARTITION,
     FREE_RUN,
     FREE_RUNS,
+    HEADS,
     HIGH,
     IS_LINKED,
     LATEST,
@@ -68,7 +69,7 @@ def empty_state(plan: Plan, columns: int, tallies: np.ndarray, profile: np.ndarr
     state = State(
         runs=np.zeros((0, RUN_COLUMNS), np.int64),
         vectors=np.zeros((1, columns)),
-        heads=np.zeros((0, plan.states), np.int64),
+        heads=np.zeros((0, plan.states, HEADS), np.int64),
         buckets=np.zeros(0, np.int64),
         partitions=np.zeros((0, PARTITION_COLUMNS), np.int64),
         keys=np.zeros((0, len(plan.keys))),
@@ -144,7 +145,7 @@ def _with_partitions(plan: Plan, state: State, capacity: int) -> State:
         np.arange(old + 1, capacity), state.counters[FREE_PARTITION]
     )
     state.counters[FREE_PARTITION] = old
-    heads = np.full((capacity, plan.states), -1)
+    heads = np.full((capacity, plan.states, HEADS), -1)
     heads[:old] = state.heads
     keys = np.zeros((capacity, len(plan.keys)))
     keys[:old] = state.keys

@@ -17,6 +17,8 @@ from cepbench.engines.sase.kernels.tables import (
     BUCKET,
     CHAIN,
     DOOMED,
+    EARLIER,
+    FIRST,
     FREE_RUN,
     FREE_RUNS,
     HIGH,
@@ -31,6 +33,7 @@ from cepbench.engines.sase.kernels.tables import (
     PARTITION,
     PEAK_RUNS,
     PREVIOUS,
+    SINCE,
     SIZE,
     STATE,
     WAITING,
@@ -93,10 +96,13 @@ def unlink(state, run, plan):
     """Take a run out of its table."""
     runs = state.runs
     before, after = runs[run, PREVIOUS], runs[run, NEXT]
+    table = state.heads[runs[run, PARTITION], runs[run, STATE]]
+    if table[EARLIER] == run:
+        table[EARLIER] = after
     if before >= 0:
         runs[before, NEXT] = after
     else:
-        state.heads[runs[run, PARTITION], runs[run, STATE]] = after
+        table[FIRST] = after
     if after >= 0:
         runs[after, PREVIOUS] = before
     runs[run, IS_LINKED] = 0
@@ -131,7 +137,7 @@ def equivalent(state, plan, partition, at_state, vector, now, tied):
     first, last = plan.masked_spans[at_state], plan.masked_spans[at_state + 1]
     waits = False
     if first == last:
-        run = state.heads[partition, at_state]
+        run = state.heads[partition, at_state, FIRST]
     else:
         run = state.buckets[_bucket(state, plan, partition, at_state, vector)]
     while run >= 0:
@@ -161,11 +167,14 @@ def link(state, run, plan, waits):
     """Enter a run in the table of its partition and state, the first to be visited."""
     runs = state.runs
     partition, at_state = runs[run, PARTITION], runs[run, STATE]
-    head = state.heads[partition, at_state]
+    table = state.heads[partition, at_state]
+    head = table[FIRST]
     runs[run, PREVIOUS], runs[run, NEXT] = _NONE, head
     if head >= 0:
         runs[head, PREVIOUS] = run
-    state.heads[partition, at_state] = run
+    table[FIRST] = run
+    if table[SINCE] != runs[run, LAST]:
+        table[SINCE], table[EARLIER] = runs[run, LAST], head
     runs[run, IS_LINKED] = 1
     note_stored(state.profile, at_state, 1)
     chain(state, run, plan)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cepbench.engines.runs.kernels.graph import add_event, room
 from cepbench.engines.sase.kernels import tables
-from cepbench.engines.sase.kernels.moves import moves, selects
+from cepbench.engines.sase.kernels.moves import moves, selects, waits
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_OF_ALL,
     COUNTERS_OF_ALL,
@@ -145,6 +145,9 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     if its[START] < events.times[row] - plan.window:
         free(pool, _popped(pool, TOP))
         return
+    if waits(at_state, its[LAST], events.times[row], plan):
+        its[FROM] = _behind(events, at, end)
+        return
     its[FROM] = at + 1
     if not (plan.dies or events.flags[row] & plan.relevant[at_state]):
         return
@@ -175,6 +178,21 @@ def _step(plan, pool, graph, events, end, counts, prunes):
         _select(
             run, at_state + (move == tables.LEAVES), at, plan, pool, graph, events, counts, prunes
         )
+
+
+@njit_in_place
+def _behind(events, at, end):
+    """The first place from ``at`` to ``end`` whose event is later than that at ``at``."""
+    now, low, high = events.times[events.rows[at]], at + 1, end
+    if events.times[events.rows[end - 1]] == now:
+        return end
+    while low < high:
+        middle = (low + high) // 2
+        if events.times[events.rows[middle]] > now:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @njit_in_place

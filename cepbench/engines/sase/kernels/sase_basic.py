@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.engines.sase.kernels import tables
-from cepbench.engines.sase.kernels.moves import moves, selects
+from cepbench.engines.sase.kernels.moves import moves, selects, waits
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_OF_ALL,
     COUNTERS_OF_ALL,
@@ -65,6 +65,10 @@ ARRIVES, STARTS = -2, -1
 #: What the moves of a run on an event may need: runs, selections, and versions.
 _RUNS, SELECTIONS, VERSIONS = 2, 2, 4
 
+# Columns of HEADS, by partition: the first of the runs that read the next event; the first and the last of
+# those that wait until the time of their last event has passed, and this time.
+FIRST, WAITING, LAST_WAITING, SINCE, HEADS = range(5)
+
 # Columns of TOPS, by stack: the number of the next event, and the position of the last one.
 NEXT_ENTRY, LAST_POSITION, TOPS = range(3)
 
@@ -72,7 +76,7 @@ NEXT_ENTRY, LAST_POSITION, TOPS = range(3)
 class State(NamedTuple):
     """Lists of runs, and what they have selected since the buffer was updated."""
 
-    heads: np.ndarray  #: int64 (partitions,): the first run of each
+    heads: np.ndarray  #: int64 (partitions, HEADS)
     versions: np.ndarray  #: int64 (capacity, VERSION_COLUMNS): a ring, a power of two
     tops: np.ndarray  #: int64 (states, TOPS)
     log: np.ndarray  #: int64 (n, LOG_COLUMNS)
@@ -93,10 +97,13 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
         row = events.rows[counters[AT]]
         partition = partitions[counters[AT]]
         now, flags = events.times[row], events.flags[row]
+        tied = row + 1 < len(events.times) and events.times[row + 1] == now
         if counters[AT_RUN] == ARRIVES:
+            if state.heads[partition, SINCE] < now:
+                _wake(pool, state, partition)
             # Runs that go on are entered anew.
-            counters[AT_RUN] = state.heads[partition]
-            state.heads[partition] = NONE
+            counters[AT_RUN] = state.heads[partition, FIRST]
+            state.heads[partition, FIRST] = NONE
         while counters[AT_RUN] != ARRIVES:
             if (
                 counters[FREE_RUNS] < _RUNS
@@ -124,7 +131,8 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
                     continue
                 at_state = runs[run, RUN_STATE]
                 found = tables.STAYS
-                if plan.dies or flags & plan.relevant[at_state]:
+                is_read = plan.dies or flags & plan.relevant[at_state]
+                if is_read and not waits(at_state, runs[run, LAST], now, plan):
                     pool.tallies[tables.VISITED] += 1
                     found = moves(
                         at_state, runs[run, LAST], row, pool.vectors[run], plan, pool, events
@@ -134,9 +142,9 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
                 if found & move:
                     copies = move == tables.LEAVES or found & tables.STAYS != 0
                     leaves = move == tables.LEAVES
-                    _select(run, leaves, copies, row, plan, pool, state, events, counts)
+                    _select(run, leaves, copies, row, tied, plan, pool, state, events, counts)
             if found & tables.STAYS:
-                _enter(pool, state, run)
+                _enter(run, now, tied, plan, pool, state)
             elif found & tables.OWN == 0:
                 free(pool, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
@@ -147,12 +155,27 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
 
 
 @njit_in_place
-def _enter(pool, state, run):
-    """Enter a run in the list of its partition."""
-    note_stored(pool.profile, pool.runs[run, RUN_STATE], 1)
-    partition = pool.runs[run, PARTITION]
-    pool.runs[run, FOLLOWING] = state.heads[partition]
-    state.heads[partition] = run
+def _enter(run, now, tied, plan, pool, state):
+    """Enter a run in the lists of its partition; ``tied``: whether more events come at ``now``."""
+    runs, its = pool.runs, state.heads[pool.runs[run, PARTITION]]
+    note_stored(pool.profile, runs[run, RUN_STATE], 1)
+    if tied and waits(runs[run, RUN_STATE], runs[run, LAST], now, plan):
+        if its[WAITING] < 0:
+            its[LAST_WAITING], its[SINCE] = run, now
+        runs[run, FOLLOWING] = its[WAITING]
+        its[WAITING] = run
+    else:
+        runs[run, FOLLOWING] = its[FIRST]
+        its[FIRST] = run
+
+
+@njit_in_place
+def _wake(pool, state, partition):
+    """Let the runs of a partition that wait read the next event."""
+    its = state.heads[partition]
+    if its[WAITING] >= 0:
+        pool.runs[its[LAST_WAITING], FOLLOWING] = its[FIRST]
+        its[FIRST], its[WAITING] = its[WAITING], NONE
 
 
 @njit_in_place
@@ -168,7 +191,7 @@ def _longer(pool, state, prefix, digit, now):
 
 
 @njit_in_place
-def _select(run, leaves, copies, row, plan, pool, state, events, counts):
+def _select(run, leaves, copies, row, tied, plan, pool, state, events, counts):
     """Select an event: by the run itself, or by a copy with a version of its own."""
     runs, counters, now = pool.runs, pool.counters, events.times[row]
     stack = runs[run, RUN_STATE] + leaves
@@ -203,7 +226,7 @@ def _select(run, leaves, copies, row, plan, pool, state, events, counts):
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
     runs[run, LAST] = now
-    _enter(pool, state, run)
+    _enter(run, now, tied, plan, pool, state)
 
 
 @njit_in_place
@@ -238,24 +261,25 @@ def _report(pool, state, partition):
                 ends[kept, field] = ends[end, field]
             kept += 1
     counters[ENDS] = counters[SETTLED] = kept
-    run = state.heads[partition]
+    _wake(pool, state, partition)
+    run = state.heads[partition, FIRST]
     while run >= 0:
         following = pool.runs[run, FOLLOWING]
         note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
         free(pool, run)
         run = following
-    state.heads[partition] = NONE
+    state.heads[partition, FIRST] = NONE
 
 
 @njit_in_place
-def enter_all(pool, state, partitions):
+def enter_all(plan, pool, state, partitions, now):
     """Enter the first runs, which are in no list, in those of their partitions, which are empty.
 
-    ``partitions``: int64 (runs,).
+    ``partitions``: int64 (runs,). ``now``: timestamp of the next event.
     """
     for run in range(len(partitions)):
         pool.runs[run, PARTITION] = partitions[run]
-        _enter(pool, state, run)
+        _enter(run, now, True, plan, pool, state)
 
 
 @njit_in_place

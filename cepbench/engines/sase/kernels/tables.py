@@ -64,6 +64,10 @@ OLDEST = 2  # no run has an older start
 NEXT_PARTITION = 3  # in its bucket, or in the list of free ones
 PARTITION_COLUMNS = 4
 
+# Columns of HEADS, by table: its first run; a timestamp, and the first run behind those whose last
+# events had it when they were entered.
+FIRST, SINCE, EARLIER, HEADS = range(4)
+
 
 class Plan(NamedTuple):
     """A compiled automaton; ``states`` is the number of the final state."""
@@ -109,7 +113,7 @@ class State(NamedTuple):
 
     runs: np.ndarray  #: int64 (capacity, RUN_COLUMNS)
     vectors: np.ndarray  #: float64 (capacity + 1, columns): V; the last row is working space
-    heads: np.ndarray  #: int64 (partitions, states): the first run of each table
+    heads: np.ndarray  #: int64 (partitions, states, HEADS): of each table
     buckets: np.ndarray  #: int64: the first run of each bucket of V, a power of two
     partitions: np.ndarray  #: int64 (partitions, PARTITION_COLUMNS)
     keys: np.ndarray  #: float64 (partitions, keys)

@@ -96,7 +96,7 @@ def _select(plan, state, events, item, row):
         plan.edges[item, 2], row, vector, plan.automaton, state, events
     )
     if item == 0 and begins:
-        bounds[tables.HIGH] += 1
+        bounds[tables.HIGH] = _row_of(plan, state, now) + 1
         bounds[tables.MIDDLE] = behind_expired(
             state.marks, bounds[tables.MIDDLE], bounds[tables.HIGH], now - plan.window
         )
@@ -121,9 +121,17 @@ def _column(plan, node):
 
 
 @njit_in_place
+def _row_of(plan, state, now):
+    """The row of a start: that of the starts at its timestamp, unless conditions read a start's values."""
+    last = state.bounds[tables.HIGH] - 1
+    is_new = len(plan.kept) > 0 or last < state.bounds[tables.LOW] or state.starts[last] < now
+    return last + is_new
+
+
+@njit_in_place
 def _start(plan, state, events, column, row, weight):
-    """Prepare a start, which is to be the last one."""
-    start = state.bounds[tables.HIGH]
+    """Prepare a start, which is to be in the last row."""
+    start = _row_of(plan, state, events.times[row])
     state.starts[start] = events.times[row]
     state.marks[start] = _barrier(state, 0, events.times[row])
     for k in range(len(plan.kept)):

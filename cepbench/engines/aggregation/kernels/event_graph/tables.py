@@ -48,7 +48,9 @@ class State(NamedTuple):
     """The events in the window: nodes, each with the number of histories that end in it, by start."""
 
     bounds: np.ndarray  #: int64 (BOUNDS,)
-    starts: np.ndarray  #: int64 (rows,): timestamps of the first events of matches
+    #: int64 (rows,): timestamps of the first events of matches; they share a row if these are equal,
+    #: unless a condition reads their values.
+    starts: np.ndarray
     marks: np.ndarray  #: int64 (rows,): timestamp of the latest forbidden event before each
     values: np.ndarray  #: float64 (kept, rows)
     times: np.ndarray  #: int64 (nodes,)
