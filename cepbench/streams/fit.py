@@ -98,6 +98,8 @@ def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, E
 
     A StreamError if they have different ones.
     """
+    if pattern.hierarchy is stream.hierarchy:
+        return pattern, stream
     if pattern.hierarchy is None:
         return pattern.with_hierarchy(stream.hierarchy), stream
     if stream.hierarchy is None:

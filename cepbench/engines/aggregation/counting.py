@@ -18,7 +18,7 @@ from cepbench.engines.aggregation.semirings import Total, has_floats
 from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
-from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of

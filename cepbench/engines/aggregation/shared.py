@@ -20,7 +20,7 @@ from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
-from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.plan_runs.by_type import rows_of_types
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sequence_counts.integers import narrowed

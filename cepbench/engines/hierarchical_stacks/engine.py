@@ -11,7 +11,8 @@ import numpy as np
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push, stored
 from cepbench.engines.hierarchical_stacks.layout import StackLayout, stack_layout
-from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
+from cepbench.engines.plan_runs.by_type import ByTypes, type_codes_of
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.kernels.sequences import FOUND
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.sequences import constructed, new_scratch, rounds_of
@@ -102,8 +103,8 @@ class SharedStacks(Stateful):
     def _begin(self) -> None:
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
-        #: Type → its stack.
-        self._kinds: dict[str, int] = {}
+        #: The stack of each type of a batch.
+        self._kinds = ByTypes(self._stacks_of)
         self._window = max(branch.window.length for branch in self.branches)
         shape = (len(self.branches), len(self.layout.stacks))
         self._lows = np.zeros(shape, np.int64)
@@ -155,13 +156,8 @@ class SharedStacks(Stateful):
 
     def _arrived(self, part: EventStream, first_position: int) -> Events:
         """The events that are stored, in the order of arrival."""
-        for name in part.type_names:
-            if name not in self._kinds:
-                self._kinds[name] = self.layout.stack_of(name)
-        kinds = np.array([self._kinds[name] for name in part.type_names], np.int64)
-        rows, stacks = np.empty(len(part) + 1, np.int64), np.empty(len(part) + 1, np.int64)
-        codes = read_only(np.ascontiguousarray(part.type_codes))
-        count = stored(codes, kinds, rows, stacks)
+        rows, stacks = np.empty((2, len(part) + 1), np.int64)
+        count = stored(type_codes_of(part), self._kinds.of(part), rows, stacks)
         rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
 
@@ -184,6 +180,9 @@ class SharedStacks(Stateful):
             values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
+
+    def _stacks_of(self, part: EventStream) -> np.ndarray:
+        return np.array([self.layout.stack_of(name) for name in part.type_names], np.int64)
 
     def _among(self, stacks: Sequence[int] | np.ndarray) -> np.ndarray:
         """A flag for each stack."""

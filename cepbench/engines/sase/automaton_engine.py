@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
+from cepbench.engines.plan_runs.by_type import rows_of_types
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.engines.runs.pieces import events_at_once
@@ -288,7 +289,7 @@ def events_of(
                 flags[rows] |= passing.flag * held
         chosen = np.flatnonzero(flags)
     else:
-        flags, chosen = flagged_rows(part, [(its.type, its.flag) for its in layout.passing])
+        flags, chosen = layout.flags.of(part)
     if plan.dies:
         chosen = np.arange(len(part))
     its: Rows = whole if len(chosen) == len(part) else chosen

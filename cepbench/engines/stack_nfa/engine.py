@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -123,14 +124,18 @@ class StackEngine(PlanEngine):
     def arrived(self, part: EventStream, first_position: int) -> list[Instances]:
         """The instances so far and the events that may become some, by stack."""
         held = []
-        for number, rows in enumerate(self.leaf_rows(part)):
-            columns = self.layout.values[number]
-            values = np.empty((len(columns), len(rows)))
-            for place, (_, expression) in enumerate(columns):
-                values[place] = self.values(expression, part, rows)
-            fresh = Instances.of(part.timestamps[rows], rows + first_position, values)
-            held.append(self._stacks[number].with_those(fresh))
-            self._counts[number, counts.CREATED] += len(rows)
+        rows, begins = self.leaf_rows(part)
+        values = self.leaf_values(part, rows, begins, self.layout.values)
+        times, positions = part.timestamps[rows], rows + first_position
+        for number, (stack, (begin, end)) in enumerate(
+            zip(self._stacks, pairwise(begins), strict=True)
+        ):
+            if begin < end:
+                own, columns = slice(begin, end), len(self.layout.values[number])
+                fresh = Instances.of(times[own], positions[own], values[:columns, own])
+                stack = stack.with_those(fresh)
+                self._counts[number, counts.CREATED] += end - begin
+            held.append(stack)
         return held
 
     def _search(self, held: list[Instances], chunks: list[np.ndarray]) -> int:

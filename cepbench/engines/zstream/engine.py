@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine, read_only
+from cepbench.engines.plan_runs.by_type import read_only, type_codes_of
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
@@ -119,9 +120,8 @@ class ZStreamEngine(PlanEngine):
                 if cheapest != self._alternative:
                     self._start(cheapest)
             self._is_new = False
-            codes, timestamps = (
-                read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
-            )
+            codes = type_codes_of(batch)
+            timestamps = read_only(np.ascontiguousarray(batch.timestamps))
             codes_of = {
                 variable.type: batch.codes_of(variable.type).tolist()
                 for variable in self.layout.leaves
