@@ -53,6 +53,15 @@ def rows_with_flags(codes, table, flags, rows):
 
 
 @njit_in_place
+def any_flagged(codes, table):
+    """Whether any event is of a type that has flags; arguments as for :func:`rows_with_flags`."""
+    row = 0
+    while row < len(codes) and table[codes[row]] == 0:
+        row += 1
+    return row < len(codes)
+
+
+@njit_in_place
 def rows_by_place(codes, chosen, begins, places, starts, rows):
     """Sort the rows of events by place, of which events of a type may have several.
 

@@ -98,8 +98,6 @@ def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, E
 
     A StreamError if they have different ones.
     """
-    if pattern.hierarchy is stream.hierarchy:
-        return pattern, stream
     if pattern.hierarchy is None:
         return pattern.with_hierarchy(stream.hierarchy), stream
     if stream.hierarchy is None:
@@ -120,6 +118,8 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
     matches.
     """
     for pattern in patterns:
+        if pattern.hierarchy is batch.hierarchy:
+            continue
         its, batch = under_one_hierarchy(pattern, batch)
         if pattern.hierarchy is None and its.reads_hierarchy:
             raise StreamError(

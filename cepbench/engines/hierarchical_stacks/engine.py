@@ -138,6 +138,9 @@ class SharedStacks(Stateful):
     ) -> None:
         """Take up some events, and construct the sequences that they complete."""
         fresh = self._arrived(part, first_position)
+        if not len(fresh.stacks):
+            self._note_bytes(0)
+            return
         arrived = np.bincount(fresh.stacks, minlength=len(self.layout.stacks))
         if (self.stacks.sizes + arrived > self._room).any():
             self._hold(self._held(int(part.timestamps[0]) - self._window), arrived)
@@ -158,6 +161,8 @@ class SharedStacks(Stateful):
         """The events that are stored, in the order of arrival."""
         rows, stacks = np.empty((2, len(part) + 1), np.int64)
         count = stored(type_codes_of(part), self._kinds.of(part), rows, stacks)
+        if not count:
+            return self._no_events()
         rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
 
@@ -226,6 +231,7 @@ class SharedStacks(Stateful):
             heads=np.empty(buckets),
             lasts=np.empty(buckets, np.int64),
         )
+        self._bytes = sum(array.nbytes for array in (*self.stacks.events, *self.stacks[1:]))
         values = self.stacks.events.values
         #: All values, one column after the other, and where each begins.
         self._flat = values.reshape(-1), np.arange(len(values)) * room
@@ -280,9 +286,7 @@ class SharedStacks(Stateful):
         self._note_bytes(0)
 
     def _note_bytes(self, more: int) -> None:
-        arrays = (*self.stacks.events, *self.stacks[1:])
-        taken = more + sum(array.nbytes for array in arrays)
-        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
+        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], more + self._bytes)
 
     @property
     def _stored(self) -> tuple[np.ndarray, ...]:

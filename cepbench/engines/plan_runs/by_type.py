@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from cepbench.kernels.sorting import rows_by_place, rows_with_flags
+from cepbench.kernels.sorting import any_flagged, rows_by_place, rows_with_flags
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.event_stream import EventStream
 
@@ -88,6 +88,10 @@ class TypeFlags:
         found, rows = np.empty((2, len(codes)), np.int64)
         number = rows_with_flags(codes, self._table.of(batch), found, rows)
         return found, rows[:number]
+
+    def any_of(self, batch: EventStream) -> bool:
+        """Whether any event of a batch has a flag."""
+        return bool(any_flagged(type_codes_of(batch), self._table.of(batch)))
 
 
 def _flags_of(flags: Iterable[tuple[str | None, int]], batch: EventStream) -> np.ndarray:

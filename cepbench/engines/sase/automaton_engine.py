@@ -54,6 +54,9 @@ class AutomatonEngine(Engine):
         "written",
     )
 
+    #: Whether a round changes something even if it reads no event.
+    minds_time: ClassVar[bool] = True
+
     def __init__(
         self,
         task: BranchTask,
@@ -107,13 +110,16 @@ class AutomatonEngine(Engine):
             with np.errstate(all="ignore"):
                 events = self._events(part, position)
                 # Those stored since the last batch are there until the first row.
-                until = int(events.rows[0]) if len(events.rows) else len(part)
-                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
-                self._round(events)
+                if self.task.watched:
+                    until = int(events.rows[0]) if len(events.rows) else len(part)
+                    self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                if moves := len(events.rows) > 0 or self.minds_time:
+                    self._round(events)
             old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
-            self._check_limit(self._live())
-            self._measure()
+            if moves:
+                self._check_limit(self._live())
+                self._measure()
         return self._found()
 
     def _round(self, events: tables.Events) -> None:

@@ -47,7 +47,12 @@ class Instances(Stateful):
     def __len__(self) -> int:
         return len(self.times)
 
-    def taken(self, rows: np.ndarray) -> Instances:
+    def since(self, earliest: int) -> Instances:
+        """Those from a time on."""
+        kept = self.times >= earliest
+        return self if kept.all() else self.taken(kept)
+
+    def taken(self, rows: np.ndarray | slice) -> Instances:
         """Those of some rows, given by number or by a mask."""
         return Instances(
             self.times[rows], self.positions[rows], self.values[:, rows], self.codes[rows]
@@ -104,17 +109,15 @@ class StackEngine(PlanEngine):
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
         """Take up some events, and give the number of new matches; these are added to ``chunks``."""
-        layout, last = self.layout, self._items - 1
+        last = self._items - 1
         held = self.arrived(part, first_position)
         found = 0
         if len(held[last]):
             found = self._search(held, chunks)
-        # What a later event can follow; an accepting event has been used.
-        earliest = part.timestamps[-1] - layout.window
-        self._stacks = [
-            stack.taken((stack.times >= earliest) & (number != last))
-            for number, stack in enumerate(held)
-        ]
+            held[last] = held[last].taken(slice(0))  # an accepting event has been used
+        # What a later event can follow.
+        earliest = part.timestamps[-1] - self.layout.window
+        self._stacks = [stack.since(earliest) for stack in held]
         sizes = np.array(list(map(len, self._stacks)))
         peak = self._counts[: len(sizes), counts.PEAK]
         np.maximum(peak, sizes, out=peak)
@@ -125,6 +128,8 @@ class StackEngine(PlanEngine):
         """The instances so far and the events that may become some, by stack."""
         held = []
         rows, begins = self.leaf_rows(part)
+        if not len(rows):
+            return [*self._stacks]
         values = self.leaf_values(part, rows, begins, self.layout.values)
         times, positions = part.timestamps[rows], rows + first_position
         for number, (stack, (begin, end)) in enumerate(
