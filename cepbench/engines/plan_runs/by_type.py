@@ -52,7 +52,7 @@ class TypeRows:
         number = rows_with_flags(codes, its.sizes, many, chosen)
         if not number:
             return self._none
-        starts, rows = np.zeros_like(self._none[1]), np.empty(number * its.most, np.int64)
+        starts, rows = self._none[1].copy(), np.empty(number * its.most, np.int64)
         rows_by_place(codes, chosen[:number], its.begins, its.places, starts, rows)
         return rows[: starts[-1]], starts
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.plan_runs.by_type import rows_of_types
+from cepbench.engines.plan_runs.by_type import read_only, rows_of_types
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
@@ -115,7 +115,7 @@ class AutomatonEngine(Engine):
                     self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
                 if moves := len(events.rows) > 0 or self.minds_time:
                     self._round(events)
-            old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
+            old = int(self._times.searchsorted(part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
             if moves:
                 self._check_limit(self._live())
@@ -300,13 +300,11 @@ def events_of(
         chosen = np.arange(len(part))
     its: Rows = whole if len(chosen) == len(part) else chosen
     values = np.empty((len(layout.columns), len(part)))
-    for column, expression in enumerate(layout.columns):
+    for column, expression in enumerate(layout.columns if len(chosen) else ()):
         values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
     if plan.dies and len(plan.keys):
         chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
-    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
-    times = np.ascontiguousarray(part.timestamps).view()
-    times.flags.writeable = False
+    times = read_only(np.ascontiguousarray(part.timestamps))
     return tables.Events(chosen, times, flags, values, first_position)
 
 
