@@ -87,7 +87,7 @@ class CountingRun(Stateful):
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
-        self._reader = NumericReader()
+        self._reader = NumericReader(2 * task.pattern.window.length)
         self._sequence = self._compiled(name, by_start=by_start)
         pattern = self._sequence.pattern
         plain = {v.name for v in pattern.positive if not v.is_set}

@@ -105,7 +105,7 @@ class SharedRun(Stateful):
         self._first = self._queries[names[0]]
         self._attributes = self._first.query.sequence.pattern.equivalences
         self._window = max(query.query.window for query in self._queries.values())
-        self.reader = NumericReader()
+        self.reader = NumericReader(2 * self._window)
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
         self._demands: list[list[tuple[int, int]]] = []

@@ -46,6 +46,7 @@ class SharedStacks(Stateful):
         #: Whether the matches of each branch are returned, or only counted.
         self.reports: list[bool] = []
         self.batches = 0  #: the number of batches processed
+        self._oldest = np.iinfo(np.int64).min  #: time of the first event that matters
         self.found: list[Found] = []  #: the matches of each branch in the last batch
         self.numbers: list[int] = []  #: how many there are so far
         self.nanoseconds: list[int] = []  #: the time spent in constructing its sequences
@@ -106,6 +107,7 @@ class SharedStacks(Stateful):
         #: The stack of each type of a batch.
         self._kinds = ByTypes(self._stacks_of)
         self._window = max(branch.window.length for branch in self.branches)
+        self.reader.span = 2 * self._window
         shape = (len(self.branches), len(self.layout.stacks))
         self._lows = np.zeros(shape, np.int64)
         #: Whether an event of a stack may complete sequences of a query; and the events of a stack.
@@ -155,7 +157,8 @@ class SharedStacks(Stateful):
                 finals = finals[self.stacks.events.passed[needed, finals]]
             if len(finals):
                 self._construct(number, finals, chunks[number])
-        self._measure(int(part.timestamps[-1]) - self._window)
+        self._oldest = int(part.timestamps[-1]) - self._window
+        self._measure(self._oldest)
 
     def _arrived(self, part: EventStream, first_position: int) -> Events:
         """The events that are stored, in the order of arrival."""
@@ -290,10 +293,10 @@ class SharedStacks(Stateful):
 
     @property
     def _stored(self) -> tuple[np.ndarray, ...]:
-        """The events; pointers between them are set again."""
+        """The events that a later one can follow; pointers between them are set again."""
         if not self.has_begun:
             self._begin()
-        return tuple(self._held(np.iinfo(np.int64).min))
+        return tuple(self._held(self._oldest))
 
     @_stored.setter
     def _stored(self, events: tuple[np.ndarray, ...]) -> None:

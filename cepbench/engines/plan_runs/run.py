@@ -60,7 +60,7 @@ class PlanRun(Stateful):
                 "put an item after the NOT, or evaluate the branches one by one"
             )
         self._task = task
-        self._reader = NumericReader()
+        self._reader = NumericReader(2 * branches[0].window.length)
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._groups = [numbers] if together else groups or [[number] for number in numbers]
