@@ -50,3 +50,42 @@ def rows_with_flags(codes, table, flags, rows):
         flags[row], rows[number] = flag, row
         number += flag != 0
     return number
+
+
+@njit_in_place
+def any_flagged(codes, table):
+    """Whether any event is of a type that has flags; arguments as for :func:`rows_with_flags`."""
+    row = 0
+    while row < len(codes) and table[codes[row]] == 0:
+        row += 1
+    return row < len(codes)
+
+
+@njit_in_place
+def rows_by_place(codes, chosen, begins, places, starts, rows):
+    """Sort the rows of events by place, of which events of a type may have several.
+
+    ``codes``: integer (events,), the code of each event's type.
+    ``chosen``: int64 (some,), the rows of events.
+    ``begins``: int64 (types + 1,), where the places of each type begin in ``places``.
+    ``places``: int64, numbers from 0.
+    ``starts``: int64 (number of places + 1,), all zero; written in place: where the rows of each place
+    begin.
+    ``rows``: int64 (at least a row a place of each event,), written in place: the rows of each place, in
+    order.
+    """
+    last = len(starts) - 1
+    for row in chosen:
+        for at in range(begins[codes[row]], begins[codes[row] + 1]):
+            starts[places[at] + 1] += 1
+    for place in range(last):
+        starts[place + 1] += starts[place]
+    # While rows are written, the start of each place is that of its next row.
+    for row in chosen:
+        for at in range(begins[codes[row]], begins[codes[row] + 1]):
+            place = places[at]
+            rows[starts[place]] = row
+            starts[place] += 1
+    for place in range(last, 0, -1):
+        starts[place] = starts[place - 1]
+    starts[0] = 0

@@ -23,6 +23,13 @@ class CodedStrings:
     def __getitem__(self, rows: Any) -> CodedStrings:
         return CodedStrings(self.codes[rows], self.values)
 
+    def compacted(self) -> CodedStrings:
+        """The same texts, with those of the table that occur."""
+        used = np.flatnonzero(np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)))
+        codes = np.full(len(self.values) + 1, -1, self.codes.dtype)  # the last is for those missing
+        codes[used] = np.arange(len(used))
+        return CodedStrings(codes[self.codes], tuple(self.values[code] for code in used.tolist()))
+
     def tolist(self) -> list[str | None]:
         """The texts; None where missing."""
         values = (*self.values, None)
@@ -133,7 +140,8 @@ def joined_columns(name: str, first: AttributeColumn, second: AttributeColumn) -
         places = {text: code for code, text in enumerate(first.values)}
         moved = [places.setdefault(text, len(places)) for text in second.values]
         codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
-        return CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
+        joined = CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
+        return joined.compacted() if len(places) > len(joined) else joined
     if isinstance(first, Booleans) and isinstance(second, Booleans):
         return Booleans(np.concatenate((first.codes, second.codes)))
     if isinstance(first, CodedStrings | Booleans) or isinstance(second, CodedStrings | Booleans):

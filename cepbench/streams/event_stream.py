@@ -82,6 +82,8 @@ class EventStream:
             raise StreamError(
                 f"an EventStream takes slices such as stream[10:20], not {shown(rows)}"
             )
+        if first == 0 and last == len(self):
+            return self
         kept = slice(first, max(first, last))
         return self.with_rows(kept, None if self.positions is None else self.positions[kept])
 

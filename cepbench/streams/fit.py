@@ -118,6 +118,8 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
     matches.
     """
     for pattern in patterns:
+        if pattern.hierarchy is batch.hierarchy:
+            continue
         its, batch = under_one_hierarchy(pattern, batch)
         if pattern.hierarchy is None and its.reads_hierarchy:
             raise StreamError(

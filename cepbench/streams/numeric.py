@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NoReturn
 
 import numpy as np
@@ -20,31 +19,68 @@ class NumericReader(Stateful):
     """Reads a stream's attributes as numbers that compare as the originals do.
 
     Each batch of a stream may have its own table of texts; the reader maps them to a common one.
-    Known texts are given in the order of their codes.
     """
 
-    SAVED = ("texts", "_integers")
+    SAVED = ("_codes", "_older", "_given", "_began", "_integers")
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, span: int | None = None) -> None:
+        #: How long, in the unit of timestamps, numbers that were read may be kept: a text that was not read
+        #: for one to two of it is evicted, and would have another code. None: for ever.
+        self.span = span
         #: Attributes that were read as integers.
         self._integers: set[str] = set()
-        self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
+        #: Codes of the texts read since a time, and of those read in the span before it.
+        self._codes: dict[str, int] = {}
+        self._older: dict[str, int] = {}
+        self._began: int | None = None
+        #: How many codes were given.
+        self._given = 0
+        self._constants: dict[str, int] = {}
         # The codes of the texts read last: leaves and slices of a batch share them.
         self._last: tuple[tuple[str, ...], np.ndarray] = ((), np.array([np.nan]))
 
     @property
     def texts(self) -> list[str]:
-        """All texts so far, in the order of their codes."""
-        return list(self._codes)
-
-    @texts.setter
-    def texts(self, texts: Iterable[str]) -> None:
-        for text in texts:
-            self.code(text)
+        """The texts that are known, in the order of their codes."""
+        known = {**self._older, **self._codes}
+        return sorted(known, key=known.__getitem__)
 
     def code(self, text: str) -> float:
-        """The code of a text; a new text gets the next code."""
-        return float(self._codes.setdefault(text, len(self._codes)))
+        """The code of a constant, which is never evicted."""
+        found = self._constants.get(text)
+        if found is None:
+            found = self._constants[text] = self._code(text)
+        return float(found)
+
+    def adopt(self, other: NumericReader) -> bool:
+        """Continue with the codes of another reader, if both have the same for all constants."""
+        if self._constants != other._constants:
+            return False
+        self._codes, self._older = dict(other._codes), dict(other._older)
+        self._given, self._began, self._last = other._given, other._began, other._last
+        return True
+
+    def _code(self, text: str) -> int:
+        found = self._codes.get(text)
+        if found is None:
+            found = self._older.pop(text, None)
+            if found is None:
+                found = self._given
+                self._given += 1
+            self._codes[text] = found
+        return found
+
+    def _evict(self, now: int) -> None:
+        """Forget texts that were not read for a span, before new ones are."""
+        if self._began is None:
+            self._began = now
+        elif self.span is not None and now - self._began > self.span:
+            texts, codes = self._last
+            self._older = self._codes
+            # Those read last may have been read until now, by the codes that were kept.
+            last = zip(texts, codes[:-1].astype(int).tolist(), strict=True)
+            self._codes = {**dict(last), **self._constants}
+            self._began = now
 
     def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
         """The attribute ``name`` at ``rows`` as float64: true as 1, false as 0, missing as NaN.
@@ -55,8 +91,10 @@ class NumericReader(Stateful):
         column = stream.column(name)
         if isinstance(column, CodedStrings):
             if self._last[0] is not column.values:
+                if len(stream):
+                    self._evict(int(stream.timestamps[0]))
                 # The last entry is for code -1, a missing value.
-                self._last = column.values, np.array([*map(self.code, column.values), np.nan])
+                self._last = column.values, np.array([*map(self._code, column.values), np.nan])
             return self._last[1][column.codes[rows]]
         if isinstance(column, Booleans):
             return _BOOLEANS[column.codes[rows]]

@@ -1,6 +1,7 @@
 """Attributes as numbers: exact, or refused; texts with the same code in every batch."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -25,12 +26,46 @@ def test_texts_keep_their_codes_from_batch_to_batch() -> None:
     assert reader.code("w") == second[0]
 
 
-def test_a_reader_goes_on_from_known_texts() -> None:
-    reader = NumericReader()
-    codes = [reader.code(text) for text in ("u", "v")]
-    again = NumericReader(reader.texts)
-    assert [again.code("v"), again.code("u")] == codes[::-1]
-    assert again.code("new") not in codes
+def at(time: int, *texts: str) -> EventStream:
+    table = pa.table({"type": ["A"] * len(texts), "time": [time] * len(texts), "x": [*texts]})
+    return EventStream.from_arrow(table, type="type", time="time")
+
+
+def test_texts_are_evicted_once_nothing_that_was_read_is_kept() -> None:
+    reader = NumericReader(span=10)
+    constant = reader.code("w")
+    known = {}
+    for time in range(0, 1_000, 3):
+        texts = [f"new {time}", f"new {time - 9}", "w"]
+        codes = reader.read(at(time, *texts), "x", slice(None))
+        known[texts[0]] = codes[0]
+        assert codes[1] == known.get(texts[1], codes[1]) and codes[2] == constant
+        assert len(reader.texts) <= 2 * (10 / 3 + 1) + 6
+    assert len({*known.values(), constant}) == len(known) + 1  # none is given again
+    assert reader.read(at(1_000, "new 0"), "x", slice(None))[0] > max(known.values())
+    assert reader.code("w") == constant
+
+
+def test_a_table_that_is_read_on_keeps_its_codes() -> None:
+    reader = NumericReader(span=10)
+    long = EventStream.from_pandas(
+        pd.DataFrame({"type": "A", "time": np.arange(100), "x": list("abcde") * 20}),
+        type="type", time="time",
+    )  # fmt: skip
+    first = reader.read(long[:5], "x", slice(None))
+    for place in range(5, 100, 5):
+        np.testing.assert_array_equal(reader.read(long[place : place + 5], "x", slice(None)), first)
+    np.testing.assert_array_equal(reader.read(at(100, *"edcba"), "x", slice(None)), first[::-1])
+
+
+def test_a_reader_goes_on_with_the_codes_of_another() -> None:
+    reader, same, other = NumericReader(), NumericReader(), NumericReader()
+    for each in (reader, same):
+        each.code("constant")
+    codes = reader.read(at(0, "u", "v"), "x", slice(None))
+    assert same.adopt(reader) and not other.adopt(reader)
+    np.testing.assert_array_equal(same.read(at(1, "v", "new", "u"), "x", [0, 2]), codes[::-1])
+    assert same.code("new") not in codes
 
 
 def test_rows_may_be_picked() -> None:

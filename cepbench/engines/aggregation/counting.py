@@ -18,7 +18,7 @@ from cepbench.engines.aggregation.semirings import Total, has_floats
 from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
-from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
@@ -87,7 +87,7 @@ class CountingRun(Stateful):
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
-        self._reader = NumericReader()
+        self._reader = NumericReader(2 * task.pattern.window.length)
         self._sequence = self._compiled(name, by_start=by_start)
         pattern = self._sequence.pattern
         plain = {v.name for v in pattern.positive if not v.is_set}

@@ -20,7 +20,7 @@ from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
-from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.plan_runs.by_type import rows_of_types
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sequence_counts.integers import narrowed
@@ -105,7 +105,7 @@ class SharedRun(Stateful):
         self._first = self._queries[names[0]]
         self._attributes = self._first.query.sequence.pattern.equivalences
         self._window = max(query.query.window for query in self._queries.values())
-        self.reader = NumericReader()
+        self.reader = NumericReader(2 * self._window)
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
         self._demands: list[list[tuple[int, int]]] = []

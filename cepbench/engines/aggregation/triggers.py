@@ -32,7 +32,7 @@ class Triggers:
 
     def __init__(self, pattern: Pattern) -> None:
         self._group_by = pattern.group_by
-        self._reader = NumericReader()
+        self._reader = NumericReader(0)
         found = []
         for branch in pattern.structure.alternatives():
             last = [v for v in branch.variables() if v.kind is not Kind.NEGATED][-1]

@@ -45,7 +45,7 @@ class NonOverlap(Stateful):
         self.attributes = () if is_one else tuple(dict.fromkeys(names))
         #: Whether it takes graphs of matches, which are then not listed.
         self.takes_graphs = len(self._branches) == 1 and not (pattern.negated or self._waits)
-        self._reader = NumericReader()
+        self._reader = NumericReader(4 * self._window)
         self._undecided = [no_matches(branch.positive) for branch in self._branches]
         #: Partition → the position of the last event of the match reported last.
         self._ends: dict[_Partition, int] = {}

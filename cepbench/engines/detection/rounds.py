@@ -30,8 +30,7 @@ class Rounds:
         begin = 0
         while begin < len(batch):
             size, before = self._size, updates()
-            is_whole = not begin and size >= len(batch)
-            part = batch if is_whole else batch[begin : begin + size]
+            part = batch[begin : begin + size]
             yield part
             begin += size
             # The next round may complete more.

@@ -132,6 +132,7 @@ class WorkloadRun(Stateful):
         #: The queries that take part in reuse, so that their matches are listed.
         self.queries = queries_of(patterns, self._ways)
         self.queries |= {query: query_of(patterns[query]) for query in self._unused}
+        self._reader.span = 2 * max(its.window.length for its in patterns.values())
         #: Whether the matches of each query are known at the end of their window only.
         self._waits: dict[str, bool] = {}
         for way in self._ways:

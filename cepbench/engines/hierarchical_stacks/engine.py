@@ -11,7 +11,8 @@ import numpy as np
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push, stored
 from cepbench.engines.hierarchical_stacks.layout import StackLayout, stack_layout
-from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
+from cepbench.engines.plan_runs.by_type import ByTypes, type_codes_of
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.kernels.sequences import FOUND
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.sequences import constructed, new_scratch, rounds_of
@@ -45,6 +46,7 @@ class SharedStacks(Stateful):
         #: Whether the matches of each branch are returned, or only counted.
         self.reports: list[bool] = []
         self.batches = 0  #: the number of batches processed
+        self._oldest = np.iinfo(np.int64).min  #: time of the first event that matters
         self.found: list[Found] = []  #: the matches of each branch in the last batch
         self.numbers: list[int] = []  #: how many there are so far
         self.nanoseconds: list[int] = []  #: the time spent in constructing its sequences
@@ -102,9 +104,10 @@ class SharedStacks(Stateful):
     def _begin(self) -> None:
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
-        #: Type → its stack.
-        self._kinds: dict[str, int] = {}
+        #: The stack of each type of a batch.
+        self._kinds = ByTypes(self._stacks_of)
         self._window = max(branch.window.length for branch in self.branches)
+        self.reader.span = 2 * self._window
         shape = (len(self.branches), len(self.layout.stacks))
         self._lows = np.zeros(shape, np.int64)
         #: Whether an event of a stack may complete sequences of a query; and the events of a stack.
@@ -137,6 +140,9 @@ class SharedStacks(Stateful):
     ) -> None:
         """Take up some events, and construct the sequences that they complete."""
         fresh = self._arrived(part, first_position)
+        if not len(fresh.stacks):
+            self._note_bytes(0)
+            return
         arrived = np.bincount(fresh.stacks, minlength=len(self.layout.stacks))
         if (self.stacks.sizes + arrived > self._room).any():
             self._hold(self._held(int(part.timestamps[0]) - self._window), arrived)
@@ -151,17 +157,15 @@ class SharedStacks(Stateful):
                 finals = finals[self.stacks.events.passed[needed, finals]]
             if len(finals):
                 self._construct(number, finals, chunks[number])
-        self._measure(int(part.timestamps[-1]) - self._window)
+        self._oldest = int(part.timestamps[-1]) - self._window
+        self._measure(self._oldest)
 
     def _arrived(self, part: EventStream, first_position: int) -> Events:
         """The events that are stored, in the order of arrival."""
-        for name in part.type_names:
-            if name not in self._kinds:
-                self._kinds[name] = self.layout.stack_of(name)
-        kinds = np.array([self._kinds[name] for name in part.type_names], np.int64)
-        rows, stacks = np.empty(len(part) + 1, np.int64), np.empty(len(part) + 1, np.int64)
-        codes = read_only(np.ascontiguousarray(part.type_codes))
-        count = stored(codes, kinds, rows, stacks)
+        rows, stacks = np.empty((2, len(part) + 1), np.int64)
+        count = stored(type_codes_of(part), self._kinds.of(part), rows, stacks)
+        if not count:
+            return self._no_events()
         rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
 
@@ -184,6 +188,9 @@ class SharedStacks(Stateful):
             values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
+
+    def _stacks_of(self, part: EventStream) -> np.ndarray:
+        return np.array([self.layout.stack_of(name) for name in part.type_names], np.int64)
 
     def _among(self, stacks: Sequence[int] | np.ndarray) -> np.ndarray:
         """A flag for each stack."""
@@ -227,6 +234,7 @@ class SharedStacks(Stateful):
             heads=np.empty(buckets),
             lasts=np.empty(buckets, np.int64),
         )
+        self._bytes = sum(array.nbytes for array in (*self.stacks.events, *self.stacks[1:]))
         values = self.stacks.events.values
         #: All values, one column after the other, and where each begins.
         self._flat = values.reshape(-1), np.arange(len(values)) * room
@@ -281,16 +289,14 @@ class SharedStacks(Stateful):
         self._note_bytes(0)
 
     def _note_bytes(self, more: int) -> None:
-        arrays = (*self.stacks.events, *self.stacks[1:])
-        taken = more + sum(array.nbytes for array in arrays)
-        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
+        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], more + self._bytes)
 
     @property
     def _stored(self) -> tuple[np.ndarray, ...]:
-        """The events; pointers between them are set again."""
+        """The events that a later one can follow; pointers between them are set again."""
         if not self.has_begun:
             self._begin()
-        return tuple(self._held(np.iinfo(np.int64).min))
+        return tuple(self._held(self._oldest))
 
     @_stored.setter
     def _stored(self, events: tuple[np.ndarray, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class InstanceEngine(PlanEngine):
             task.branches, task.trees, task.placements, task.written, task.reader.code
         )
         self.state = empty_state(self.layout.plan, self.layout.width)
+        self._nothing = _nothing(self.layout)
         self._scratch = _scratch(self.layout, self.latencies)
         warm_up()
 
@@ -78,7 +80,7 @@ class InstanceEngine(PlanEngine):
             self.task.limit,
             self.state,
             self._scratch,
-            _nothing(layout) if batch is None else self._taken(batch, first_position),
+            self._nothing if batch is None else self._taken(batch, first_position),
             layout.columns if self.task.reports else 0,
             until,
             has_sets=layout.has_sets,
@@ -92,9 +94,11 @@ class InstanceEngine(PlanEngine):
 
     def _taken(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events bound to leaves, in order, as arrays for the kernels."""
-        chosen = self.leaf_rows(batch)
-        leaves = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
-        rows = np.concatenate(chosen)
+        rows, begins = self.leaf_rows(batch)
+        if not len(rows):
+            return self._nothing
+        chosen = [rows[begin:end] for begin, end in pairwise(begins)]
+        leaves = np.repeat(np.arange(len(chosen)), [len(its) for its in chosen])
         order = np.argsort(rows, kind="stable")
         rows = rows[order]
         starts = np.flatnonzero(np.diff(rows, prepend=-1))

@@ -77,6 +77,7 @@ class JoinEngine(PlanEngine):
         )
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
+        self._nothing = _nothing(self.layout)
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
@@ -142,15 +143,12 @@ class JoinEngine(PlanEngine):
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
         """See :meth:`PlanEngine.advance`."""
+        plan, columns = self.layout.plan, self.layout.columns
+        events = self._nothing if batch is None else self._leaf_events(batch, first_position)
+        if events is self._nothing and plan.waits == tables.WAITS_NOT:
+            return [(np.empty((columns, 0), np.int64), self.state.members[1])], 0
         self.state, chunks, found, outcome = advance(
-            self.layout.plan,
-            self._pace,
-            self.task.limit,
-            self.state,
-            self._scratch,
-            self._nothing() if batch is None else self._leaf_events(batch, first_position),
-            self.layout.columns,
-            until,
+            plan, self._pace, self.task.limit, self.state, self._scratch, events, columns, until
         )
         if outcome == tables.TOO_MANY:
             first = self.layout.plan.inner
@@ -159,16 +157,6 @@ class JoinEngine(PlanEngine):
         if outcome == tables.TOO_LARGE:
             raise PartialMatchLimitError(self._too_large())
         return [(chunk, self.state.members[1]) for chunk in chunks], found
-
-    def _nothing(self) -> tables.Batch:
-        """A batch without events."""
-        leaves = len(self.layout.leaves)
-        return tables.Batch(
-            events=np.empty((3 if self.layout.ranks else 2, 0), np.int64),
-            starts=np.zeros(leaves + 1, np.int64),
-            values=np.empty(0),
-            value_starts=np.zeros(leaves, np.int64),
-        )
 
     def _too_large(self) -> str:
         plan, last = self.layout.plan, len(self.layout.plan.nodes) - 1
@@ -198,27 +186,26 @@ class JoinEngine(PlanEngine):
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that can be bound to each leaf, as arrays for the kernels."""
         ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
-        chosen = self.leaf_rows(batch)
-        columns = [
-            self.values(expression, batch, rows)
-            for rows, values in zip(chosen, self.layout.values, strict=True)
-            for _, expression in values
-        ]
-        counts = np.array([len(rows) for rows in chosen])
-        widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
-        all_rows = np.concatenate(chosen)
-        integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
+        rows, begins = self.leaf_rows(batch)
+        if not len(rows):
+            return self._nothing
+        integers = np.empty((2 if ranks is None else 3, len(rows)), np.int64)
         # All rows exist, so nothing is clipped; this mode skips the check of bounds.
-        np.take(batch.timestamps, all_rows, out=integers[0], mode="clip")
-        np.add(all_rows, first_position, out=integers[1])
+        np.take(batch.timestamps, rows, out=integers[0], mode="clip")
+        np.add(rows, first_position, out=integers[1])
         if ranks is not None:
-            integers[2] = ranks[all_rows]
-        return tables.Batch(
-            events=integers,
-            starts=np.concatenate(([0], np.cumsum(counts))),
-            values=np.concatenate([np.empty(0), *columns]),
-            value_starts=np.cumsum(counts * widths) - counts * widths,
-        )
+            integers[2] = ranks[rows]
+        values = self.leaf_values(batch, rows, begins, self.layout.values)
+        return tables.Batch(integers, np.array(begins), values)
+
+
+def _nothing(layout: JoinLayout) -> tables.Batch:
+    """A batch without events."""
+    return tables.Batch(
+        events=np.empty((3 if layout.ranks else 2, 0), np.int64),
+        starts=np.zeros(len(layout.leaves) + 1, np.int64),
+        values=np.empty((0, 0)),
+    )
 
 
 @lru_cache(maxsize=256)
@@ -307,8 +294,7 @@ def _warm_up(extras: bool) -> None:
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),
-        values=np.empty(0),
-        value_starts=np.zeros(2, np.int64),
+        values=np.empty((0, 2)),
     )
     advance(
         layout.plan,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.plan_runs.by_type import TypeRows, rows_of_types
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
@@ -18,7 +20,6 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import PEAKS
-from cepbench.kernels.sorting import count_types, rows_by_type, rows_with_flags
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup
@@ -160,13 +161,43 @@ class PlanEngine(Engine):
             for nodes in branches
         ]
 
-    def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
-        """The rows of the events that can be bound to each leaf."""
-        of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
-        return [
-            self.fitting(batch, of_type[leaf.type], filters)
-            for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True)
-        ]
+    def leaf_rows(self, batch: EventStream) -> tuple[np.ndarray, list[int]]:
+        """The rows of the events that can be bound to each leaf, leaf after leaf.
+
+        And where those of each leaf begin, with the number of all behind.
+        """
+        rows, starts = self._of_leaves.of(batch)
+        begins: list[int] = starts.tolist()
+        if len(rows) and any(self.layout.filters):
+            kept = [
+                self.fitting(batch, rows[begin:end], filters) if begin < end else rows[:0]
+                for (begin, end), filters in zip(pairwise(begins), self.layout.filters, strict=True)
+            ]
+            rows, begins = np.concatenate(kept), [0, *accumulate(map(len, kept))]
+        return rows, begins
+
+    def leaf_values(
+        self,
+        batch: EventStream,
+        rows: np.ndarray,
+        begins: Sequence[int],
+        values: Sequence[Sequence[tuple[Any, Expression]]],
+    ) -> np.ndarray:
+        """The values of the expressions of each leaf for the rows of :meth:`leaf_rows`.
+
+        Float64 (most expressions of a leaf, rows), undefined where a leaf has fewer.
+        """
+        found = np.empty((max(map(len, values)), len(rows)))
+        for number, its in enumerate(values):
+            begin, end = begins[number : number + 2]
+            if begin < end:
+                for column, (_, expression) in enumerate(its):
+                    found[column, begin:end] = self.values(expression, batch, rows[begin:end])
+        return found
+
+    @cached_property
+    def _of_leaves(self) -> TypeRows:
+        return TypeRows([leaf.type for leaf in self.layout.leaves])
 
     def fitting(
         self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]
@@ -174,13 +205,12 @@ class PlanEngine(Engine):
         """The rows whose events satisfy all conditions of a leaf alone."""
         for clause in filters:
             held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
-            rows = rows[np.broadcast_to(held, rows.shape)]
+            rows = rows[held]
         return rows
 
     def values(self, expression: Expression, batch: EventStream, rows: np.ndarray) -> np.ndarray:
-        """The values of an expression over one variable, for rows bound to it."""
-        found = expression_values(expression, self._reading(batch, rows), self.task.reader.code)
-        return np.broadcast_to(found, rows.shape)
+        """The values of an expression over one variable, for rows bound to it, or one of all rows."""
+        return expression_values(expression, self._reading(batch, rows), self.task.reader.code)
 
     def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
         return lambda attribute: self.task.reader.read(batch, attribute.name, rows)
@@ -225,51 +255,6 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
         else:
             yield found[at]
             at += 1
-
-
-def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
-    """The ascending rows of each of these types, None being any; empty for types that the batch
-    does not have.
-    """
-    type_codes = read_only(np.ascontiguousarray(batch.type_codes))
-    counts = np.zeros(len(batch.type_names), np.int64)
-    count_types(type_codes, counts)
-    concepts = set() if batch.hierarchy is None else types & batch.hierarchy.concepts
-    single = types - concepts
-    wanted = np.array([name in single for name in batch.type_names], np.int64)
-    last = np.cumsum(counts * wanted)
-    rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
-    rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
-    found = dict.fromkeys(types, np.empty(0, np.int64))
-    if None in types:
-        found[None] = np.arange(len(batch))
-    for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
-        if name in single:
-            found[name] = rows[end - count : end]
-    found |= {concept: batch.rows_of(concept) for concept in concepts}
-    return found
-
-
-def flagged_rows(
-    batch: EventStream, flags: Iterable[tuple[str | None, int]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The flags of the events of a batch, int64, and the ascending rows of those that have some.
-    Each flag is one of the events of a type, None being any.
-    """
-    table = np.zeros(len(batch.type_names), np.int64)
-    for kind, flag in flags:
-        table[batch.codes_of(kind)] |= flag
-    found, rows = np.empty((2, len(batch)), np.int64)
-    codes = read_only(np.ascontiguousarray(batch.type_codes))
-    number = rows_with_flags(codes, table, found, rows)
-    return found, rows[:number]
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view, since a kernel is compiled separately for writable and read-only arrays."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def warm_up_pattern() -> Pattern:

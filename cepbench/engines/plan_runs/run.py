@@ -60,7 +60,7 @@ class PlanRun(Stateful):
                 "put an item after the NOT, or evaluate the branches one by one"
             )
         self._task = task
-        self._reader = NumericReader()
+        self._reader = NumericReader(2 * branches[0].window.length)
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._groups = [numbers] if together else groups or [[number] for number in numbers]
@@ -100,14 +100,17 @@ class PlanRun(Stateful):
         return self._run(None, ended=True)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
-        found = [Found(0, (None,))] * len(self._task.pattern.branches())
+        found: dict[int, Found] = {}
         for group, engine in zip(self._groups, self._engines, strict=True):
             its = engine.run(batch, self._position, ended=ended)
-            # The first branch of an engine stands for all in the number of matches.
-            for number, matches in zip(group, its.matches, strict=True):
-                found[number] = Found(its.number if number == group[0] else 0, (matches,))
+            found[group[0]] = its
+            if len(group) > 1:
+                # The first branch of an engine stands for all in the number of matches.
+                for number, matches in zip(group, its.matches, strict=True):
+                    found[number] = Found(its.number if number == group[0] else 0, (matches,))
         times = batch.timestamps if batch is not None else _NO_TIMES
-        return self._union.of(found, times, self._position, ended=ended)
+        given = [found[number] for number in range(len(found))]
+        return self._union.of(given, times, self._position, ended=ended)
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far, summed over branches."""

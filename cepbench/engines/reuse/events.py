@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import read_only, rows_of_types
+from cepbench.engines.plan_runs.by_type import read_only, rows_of_types
 from cepbench.engines.reuse.kernels.extend import BLOCK
 from cepbench.engines.reuse.queries import Query
 from cepbench.patterns.arrays import clause_holds, expression_values

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kept import KeptMatches

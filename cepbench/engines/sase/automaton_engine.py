@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
+from cepbench.engines.plan_runs.by_type import read_only, rows_of_types
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.engines.runs.pieces import events_at_once
@@ -52,6 +53,9 @@ class AutomatonEngine(Engine):
         "constructed",
         "written",
     )
+
+    #: Whether a round changes something even if it reads no event.
+    minds_time: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -106,13 +110,16 @@ class AutomatonEngine(Engine):
             with np.errstate(all="ignore"):
                 events = self._events(part, position)
                 # Those stored since the last batch are there until the first row.
-                until = int(events.rows[0]) if len(events.rows) else len(part)
-                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
-                self._round(events)
-            old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
+                if self.task.watched:
+                    until = int(events.rows[0]) if len(events.rows) else len(part)
+                    self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                if moves := len(events.rows) > 0 or self.minds_time:
+                    self._round(events)
+            old = int(self._times.searchsorted(part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
-            self._check_limit(self._live())
-            self._measure()
+            if moves:
+                self._check_limit(self._live())
+                self._measure()
         return self._found()
 
     def _round(self, events: tables.Events) -> None:
@@ -288,18 +295,16 @@ def events_of(
                 flags[rows] |= passing.flag * held
         chosen = np.flatnonzero(flags)
     else:
-        flags, chosen = flagged_rows(part, [(its.type, its.flag) for its in layout.passing])
+        flags, chosen = layout.flags.of(part)
     if plan.dies:
         chosen = np.arange(len(part))
     its: Rows = whole if len(chosen) == len(part) else chosen
     values = np.empty((len(layout.columns), len(part)))
-    for column, expression in enumerate(layout.columns):
+    for column, expression in enumerate(layout.columns if len(chosen) else ()):
         values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
     if plan.dies and len(plan.keys):
         chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
-    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
-    times = np.ascontiguousarray(part.timestamps).view()
-    times.flags.writeable = False
+    times = read_only(np.ascontiguousarray(part.timestamps))
     return tables.Events(chosen, times, flags, values, first_position)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.compiled import CompiledBranch
-from cepbench.engines.plan_runs.engine import BranchTask, read_only
+from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.matches import Found, ranges_of
 from cepbench.engines.sase.automaton_engine import AutomatonEngine, joined, no_events
 from cepbench.engines.sase.kernels import tables as automata

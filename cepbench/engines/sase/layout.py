@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.automata.states import Edge, Formula
 from cepbench.engines.automata.vector import Column
+from cepbench.engines.plan_runs.by_type import TypeFlags
 from cepbench.engines.plan_runs.programs import (
     COMPARISONS,
     Codes,
@@ -70,6 +72,11 @@ class AutomatonLayout:
     columns: tuple[Expression, ...]  #: what is read of events, in attributes of the variable ``""``
     variables: tuple[Variable, ...]  #: the positive ones, in written order
     width: int  #: columns of V
+
+    @cached_property
+    def flags(self) -> TypeFlags:
+        """The bits of events whose type alone is asked."""
+        return TypeFlags((its.type, its.flag) for its in self.passing)
 
 
 def automaton_layout(

@@ -104,6 +104,8 @@ class BasicEngine(ApartEngine):
     def _store(self) -> None:
         """Enter what runs have selected in the buffer."""
         logged = int(self.pool.counters[kernel.LOGGED])
+        if not logged:
+            return
         self.buffer = versioned_buffer.with_room(self.buffer, self.state.log[:logged])
         versioned_buffer.store(self.state.log, logged, self.buffer)
         self.pool.counters[kernel.LOGGED] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,7 +47,12 @@ class Instances(Stateful):
     def __len__(self) -> int:
         return len(self.times)
 
-    def taken(self, rows: np.ndarray) -> Instances:
+    def since(self, earliest: int) -> Instances:
+        """Those from a time on."""
+        kept = self.times >= earliest
+        return self if kept.all() else self.taken(kept)
+
+    def taken(self, rows: np.ndarray | slice) -> Instances:
         """Those of some rows, given by number or by a mask."""
         return Instances(
             self.times[rows], self.positions[rows], self.values[:, rows], self.codes[rows]
@@ -103,17 +109,15 @@ class StackEngine(PlanEngine):
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
         """Take up some events, and give the number of new matches; these are added to ``chunks``."""
-        layout, last = self.layout, self._items - 1
+        last = self._items - 1
         held = self.arrived(part, first_position)
         found = 0
         if len(held[last]):
             found = self._search(held, chunks)
-        # What a later event can follow; an accepting event has been used.
-        earliest = part.timestamps[-1] - layout.window
-        self._stacks = [
-            stack.taken((stack.times >= earliest) & (number != last))
-            for number, stack in enumerate(held)
-        ]
+            held[last] = held[last].taken(slice(0))  # an accepting event has been used
+        # What a later event can follow.
+        earliest = part.timestamps[-1] - self.layout.window
+        self._stacks = [stack.since(earliest) for stack in held]
         sizes = np.array(list(map(len, self._stacks)))
         peak = self._counts[: len(sizes), counts.PEAK]
         np.maximum(peak, sizes, out=peak)
@@ -123,14 +127,20 @@ class StackEngine(PlanEngine):
     def arrived(self, part: EventStream, first_position: int) -> list[Instances]:
         """The instances so far and the events that may become some, by stack."""
         held = []
-        for number, rows in enumerate(self.leaf_rows(part)):
-            columns = self.layout.values[number]
-            values = np.empty((len(columns), len(rows)))
-            for place, (_, expression) in enumerate(columns):
-                values[place] = self.values(expression, part, rows)
-            fresh = Instances.of(part.timestamps[rows], rows + first_position, values)
-            held.append(self._stacks[number].with_those(fresh))
-            self._counts[number, counts.CREATED] += len(rows)
+        rows, begins = self.leaf_rows(part)
+        if not len(rows):
+            return [*self._stacks]
+        values = self.leaf_values(part, rows, begins, self.layout.values)
+        times, positions = part.timestamps[rows], rows + first_position
+        for number, (stack, (begin, end)) in enumerate(
+            zip(self._stacks, pairwise(begins), strict=True)
+        ):
+            if begin < end:
+                own, columns = slice(begin, end), len(self.layout.values[number])
+                fresh = Instances.of(times[own], positions[own], values[:columns, own])
+                stack = stack.with_those(fresh)
+                self._counts[number, counts.CREATED] += end - begin
+            held.append(stack)
         return held
 
     def _search(self, held: list[Instances], chunks: list[np.ndarray]) -> int:

@@ -76,6 +76,8 @@ class Leaf(Stateful):
 
     def first_row(self, time: int) -> int:
         """The first stored row that is not before a time."""
+        if self.base == self.stop or self.times[self.base] >= time:
+            return self.base
         return self.base + int(self.times[self.base : self.stop].searchsorted(time))
 
     @property

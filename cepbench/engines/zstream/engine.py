@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine, read_only
+from cepbench.engines.plan_runs.by_type import ByTypes, TypeFlags, read_only, type_codes_of
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
@@ -90,6 +91,10 @@ class ZStreamEngine(PlanEngine):
             Leaf.empty(len(columns), has_positions=operators.has_positions)
             for columns in operators.values
         ]
+        variables = (its for number in range(len(self._leaves)) for its in self._variables(number))
+        self._has_own = TypeFlags((its.type, 1) for its in variables)
+        #: The codes of the types of a batch that are of the type of each leaf.
+        self._codes_of = ByTypes(self._codes_by_type)
         self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
         #: Matches that wait for the end of their window.
         self._pending = self._records[-1]
@@ -119,18 +124,20 @@ class ZStreamEngine(PlanEngine):
                 if cheapest != self._alternative:
                     self._start(cheapest)
             self._is_new = False
-            codes, timestamps = (
-                read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
-            )
-            codes_of = {
-                variable.type: batch.codes_of(variable.type).tolist()
-                for variable in self.layout.leaves
-            }
+            if self._is_idle(batch):
+                self.rounds[0] += -(-len(batch) // self._size)
+                now = int(batch.timestamps[-1])
+                if self._drop_events(now):
+                    self._expire(now, None)
+                batch = None
+        if batch is not None:
+            codes, most = type_codes_of(batch), self._sides.most
+            timestamps = read_only(np.ascontiguousarray(batch.timestamps))
+            codes_of = self._codes_of.of(batch)
             begin = 0
             while begin < len(batch):
                 stop = self._end_of_round(timestamps, begin)
                 events = slice(begin, stop)
-                most = self._sides.most
                 if not all(leaf.has_room(most * (stop - begin)) for leaf in self._leaves):
                     room = max(stop - begin, min(self._batch_size, len(batch) - begin))
                     self._make_room(most * room)
@@ -173,6 +180,14 @@ class ZStreamEngine(PlanEngine):
                 trial.advance(sample, first_position, int(sample.timestamps[-1]))
             made.append(int(trial._counts[len(trial._leaves) : -2, counts.CREATED].sum()))
         return made.index(min(made))
+
+    def _is_idle(self, batch: EventStream) -> bool:
+        """Whether a batch has no events for leaf buffers, nor decides anything."""
+        waits = self._pending.shape[1] or len(self.latencies)
+        return not waits and not self._has_own.any_of(batch)
+
+    def _codes_by_type(self, batch: EventStream) -> dict[str | None, list[int]]:
+        return {its.type: batch.codes_of(its.type).tolist() for its in self.layout.leaves}
 
     def _make_room(self, events: int) -> None:
         """Have leaf buffers hold what is stored and so many events more."""
@@ -217,9 +232,11 @@ class ZStreamEngine(PlanEngine):
             else:
                 rows = np.empty(len(codes), np.int64)
                 rows = rows[: read_events(codes, timestamps, kinds[0], first, times, rows)]
-            if filters:
+            if filters and len(rows):
                 rows = self.fitting(batch, rows, filters)
                 times[: len(rows)] = batch.timestamps[rows]
+            if not len(rows):
+                continue
             new = slice(leaf.stop, leaf.stop + len(rows))
             if leaf.has_positions:
                 np.add(rows, first_position, out=leaf.positions[new])
@@ -338,13 +355,8 @@ class ZStreamEngine(PlanEngine):
 
     def _expire(self, now: int, assembly: Assembly | None) -> None:
         """Keep what later rounds may read."""
-        operators, window = self.operators, self.operators.window
-        earliest = now - window
-        for number, leaf in enumerate(self._leaves):
-            # A late negation looks back from the last event of a record that waits.
-            back = window if number in operators.looks_back else 0
-            leaf.base = leaf.first_row(earliest - back)
-            leaf.fresh = max(leaf.fresh, leaf.base)
+        operators = self.operators
+        self._drop_events(now)
         starts = [leaf.base for leaf in self._leaves]
         for number, join in enumerate(operators.joins):
             if join.is_kept:
@@ -361,6 +373,17 @@ class ZStreamEngine(PlanEngine):
         if operators.counts_last and assembly is not None:
             stored[-1] = assembly.waiting(self._records, starts)
         self._tally_stored([*stored, self._pending.shape[1]])
+
+    def _drop_events(self, now: int) -> bool:
+        """Keep the events that later rounds may read; returns whether others were dropped."""
+        operators, dropped = self.operators, False
+        for number, leaf in enumerate(self._leaves):
+            # A late negation looks back from the last event of a record that waits.
+            back = 1 + (number in operators.looks_back)
+            base = leaf.first_row(now - back * operators.window)
+            dropped |= base > leaf.base
+            leaf.base, leaf.fresh = base, max(leaf.fresh, base)
+        return dropped
 
     def _tally_stored(self, stored: Sequence[int]) -> None:
         """Update the peaks of what is stored between rounds."""

@@ -97,13 +97,11 @@ class ZStreamRun(PlanRun):
     def adopt(self, old: Run) -> bool:
         """See :class:`cepbench.engines.runs.protocol.Run`."""
         assert isinstance(old, ZStreamRun)
-        for text in old._reader.texts:
-            self._reader.code(text)
         self._first, self._last, self._union = old._first, old._last, old._union
         # An engine of groups has a state of its own.
         return (
             not any(branch.groups for branch in self._task.pattern.branches())
-            and self._reader.texts == old._reader.texts
+            and self._reader.adopt(old._reader)
             and self._groups == old._groups
             and all(map(ZStreamEngine.adopt, self._opened, old._opened))
         )

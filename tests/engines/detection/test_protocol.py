@@ -465,7 +465,7 @@ def test_a_snapshot_of_another_evaluator_or_version() -> None:
     for changed, message in (
         ({"evaluator": "nothing-like-it"}, "no evaluator 'nothing-like-it'"),
         ({"options": {"window": 1}}, "has no option 'window'"),
-        ({"version": 4}, "version 4, this cepbench reads 11; restore it with the version"),
+        ({"version": 4}, "version 4, this cepbench reads 12; restore it with the version"),
     ):
         with pytest.raises(SnapshotError) as caught:
             cep.Detector.restore(with_header(snapshot, {**header_of(snapshot), **changed}))

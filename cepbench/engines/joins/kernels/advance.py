@@ -218,11 +218,9 @@ def _take(leaf, first, last, batch, plan, state):
         begin = tables.int_column(leaf, column, state) + end
         for row in range(more):
             state.ints[begin + row] = batch.events[column, first + row]
-    source = batch.value_starts[leaf] + first - batch.starts[leaf]
-    stride = batch.starts[leaf + 1] - batch.starts[leaf]
     for column in range(plan.nodes[leaf, tables.FLOATS]):
         begin = tables.float_column(leaf, column, state) + end
         for row in range(more):
-            state.floats[begin + row] = batch.values[source + column * stride + row]
+            state.floats[begin + row] = batch.values[column, first + row]
     state.rows[leaf, tables.END] = end + more
     state.counts[leaf, counts.CREATED] += more

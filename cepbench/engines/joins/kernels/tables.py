@@ -64,8 +64,7 @@ class Batch(NamedTuple):
 
     events: np.ndarray  #: int64 (2 or 3, m), leaf after leaf: timestamps, positions, maybe ranks
     starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
-    values: np.ndarray  #: float64 (size,), leaf after leaf, column after column
-    value_starts: np.ndarray  #: int64 (leaves,), where each leaf's values start
+    values: np.ndarray  #: float64 (columns, m), undefined where a leaf has fewer columns
 
 
 class Pace(NamedTuple):
