@@ -66,7 +66,8 @@ def rows_by_place(codes, places, starts, rows):
     """Sort the rows of events by place, of which events of a type may have several. Returns their number.
 
     ``codes``: integer (events,), the code of each event's type.
-    ``places``: int64 (most places of a type, types), numbers from 0; the number of all places for none.
+    ``places``: int64 (layers, types), the place of each type, from 0 on, or the number of all places for
+    none; each place is in one layer.
     ``starts``: int64 (number of places + 2,), all zero; written in place: where the rows of each place
     begin, and the number of rows; the last element is undefined.
     ``rows``: int64 (one more than rows,), written in place: the rows of each place, in order.

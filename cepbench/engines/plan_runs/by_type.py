@@ -68,12 +68,15 @@ def _places_of(types: Sequence[str | None], batch: EventStream) -> np.ndarray:
     none = len(types)
     layers = [[none] * len(batch.type_names)]
     for place, kind in enumerate(types):
-        for code in batch.codes_of(kind).tolist():
-            free = next((layer for layer in layers if layer[code] == none), None)
-            if free is None:
-                free = [none] * len(batch.type_names)
-                layers.append(free)
-            free[code] = place
+        codes = batch.codes_of(kind).tolist()
+        # In one layer, so that the rows of a type are in order.
+        free = (its for its in layers if all(its[code] == none for code in codes))
+        layer = next(free, None)
+        if layer is None:
+            layer = [none] * len(batch.type_names)
+            layers.append(layer)
+        for code in codes:
+            layer[code] = place
     return np.array(layers, np.int64)
 
 
