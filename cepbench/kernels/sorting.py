@@ -62,30 +62,35 @@ def any_flagged(codes, table):
 
 
 @njit_in_place
-def rows_by_place(codes, chosen, begins, places, starts, rows):
-    """Sort the rows of events by place, of which events of a type may have several.
+def rows_by_place(codes, places, starts, rows):
+    """Sort the rows of events by place, of which events of a type may have several. Returns their number.
 
     ``codes``: integer (events,), the code of each event's type.
-    ``chosen``: int64 (some,), the rows of events.
-    ``begins``: int64 (types + 1,), where the places of each type begin in ``places``.
-    ``places``: int64, numbers from 0.
-    ``starts``: int64 (number of places + 1,), all zero; written in place: where the rows of each place
-    begin.
-    ``rows``: int64 (at least a row a place of each event,), written in place: the rows of each place, in
-    order.
+    ``places``: int64 (layers, types), the place of each type, from 0 on, or the number of all places for
+    none; each place is in one layer.
+    ``starts``: int64 (number of places + 2,), all zero; written in place: where the rows of each place
+    begin, and the number of rows; the last element is undefined.
+    ``rows``: int64 (one more than rows,), written in place: the rows of each place, in order.
     """
-    last = len(starts) - 1
-    for row in chosen:
-        for at in range(begins[codes[row]], begins[codes[row] + 1]):
-            starts[places[at] + 1] += 1
-    for place in range(last):
+    none = len(starts) - 2
+    for layer in range(len(places)):
+        place_of = places[layer]
+        for row in range(len(codes)):
+            starts[place_of[codes[row]] + 1] += 1
+    for place in range(none):
         starts[place + 1] += starts[place]
-    # While rows are written, the start of each place is that of its next row.
-    for row in chosen:
-        for at in range(begins[codes[row]], begins[codes[row] + 1]):
-            place = places[at]
+    number = starts[none]
+    if number == 0:
+        return number
+    # While rows are written, the start of a place is that of its next row. What has no place is written
+    # too, behind all rows: no branch to mispredict.
+    for layer in range(len(places)):
+        place_of = places[layer]
+        for row in range(len(codes)):
+            place = place_of[codes[row]]
             rows[starts[place]] = row
-            starts[place] += 1
-    for place in range(last, 0, -1):
+            starts[place] += place < none
+    for place in range(none, 0, -1):
         starts[place] = starts[place - 1]
     starts[0] = 0
+    return number

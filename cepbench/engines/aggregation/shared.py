@@ -20,7 +20,7 @@ from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram
 from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
-from cepbench.engines.plan_runs.by_type import rows_of_types
+from cepbench.engines.plan_runs.by_type import TypeRows
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sequence_counts.integers import narrowed
@@ -380,7 +380,7 @@ class _Entries:
     """What the events of a batch are in a program."""
 
     def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
-        of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
+        of_type = TypeRows({its.type for its in program.symbols}).by_type(batch)
         listed = [
             rows_with(symbol.clauses, run.reader, batch, of_type[symbol.type])
             for symbol in program.symbols

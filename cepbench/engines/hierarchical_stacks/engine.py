@@ -105,7 +105,7 @@ class SharedStacks(Stateful):
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
         #: The stack of each type of a batch.
-        self._kinds = ByTypes(self._stacks_of)
+        self._kinds = ByTypes(partial(_stacks_of, self.layout))
         self._window = max(branch.window.length for branch in self.branches)
         self.reader.span = 2 * self._window
         shape = (len(self.branches), len(self.layout.stacks))
@@ -188,9 +188,6 @@ class SharedStacks(Stateful):
             values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
-
-    def _stacks_of(self, part: EventStream) -> np.ndarray:
-        return np.array([self.layout.stack_of(name) for name in part.type_names], np.int64)
 
     def _among(self, stacks: Sequence[int] | np.ndarray) -> np.ndarray:
         """A flag for each stack."""
@@ -359,6 +356,10 @@ class StackEngine(Engine):
     def _stacks_of_first(self) -> SharedStacks | None:
         """Stacks are part of the state of the first engine that has them."""
         return None if self._own.start else self._shared
+
+
+def _stacks_of(layout: StackLayout, part: EventStream) -> np.ndarray:
+    return np.array([layout.stack_of(name) for name in part.type_names], np.int64)
 
 
 def _nodes(branch: Pattern) -> list[tuple[str, ...]]:

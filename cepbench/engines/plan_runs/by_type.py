@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from cepbench.kernels.sorting import any_flagged, rows_by_place, rows_with_flags
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.event_stream import EventStream
 
-_NO_ROWS = np.empty(0, np.int64)
-
 _T = TypeVar("_T")
 
 
 class ByTypes(Generic[_T]):
-    """What follows from the types of a batch alone, found anew only when a batch has other types."""
+    """What follows from the types of a batch alone, found anew only when a batch has other types.
+
+    ``find`` is no method of an object that has this: nothing of it could be freed at once.
+    """
 
     def __init__(self, find: Callable[[EventStream], _T]) -> None:
         self._find = find
@@ -38,42 +40,44 @@ class ByTypes(Generic[_T]):
 class TypeRows:
     """The rows of the events of each of some types, None being any, batch by batch."""
 
-    def __init__(self, types: Sequence[str | None]) -> None:
-        self._places = ByTypes(partial(_places_of, tuple(types)))
-        self._none = _NO_ROWS, np.zeros(len(types) + 1, np.int64)
+    def __init__(self, types: Iterable[str | None]) -> None:
+        self.types = tuple(types)
+        self._places = ByTypes(partial(_places_of, self.types))
 
-    def of(self, batch: EventStream) -> tuple[np.ndarray, np.ndarray]:
-        """Ascending rows, those of one type after those of the other, int64.
+    def of(self, batch: EventStream) -> tuple[np.ndarray, list[int]]:
+        """Ascending rows, int64, those of one type after those of another.
 
-        And where those of each type begin, int64 (types + 1,). Neither is to be written.
+        And where those of each type begin, with the number of all behind.
         """
-        its, codes = self._places.of(batch), type_codes_of(batch)
-        many, chosen = np.empty((2, len(codes)), np.int64)
-        number = rows_with_flags(codes, its.sizes, many, chosen)
-        if not number:
-            return self._none
-        starts, rows = self._none[1].copy(), np.empty(number * its.most, np.int64)
-        rows_by_place(codes, chosen[:number], its.begins, its.places, starts, rows)
-        return rows[: starts[-1]], starts
+        places, codes = self._places.of(batch), type_codes_of(batch)
+        starts = np.zeros(len(self.types) + 2, np.int64)
+        rows = np.empty(len(places) * len(codes) + 1, np.int64)
+        number = rows_by_place(codes, places, starts, rows)
+        begins: list[int] = starts[:-1].tolist()
+        return rows[:number], begins
+
+    def by_type(self, batch: EventStream) -> dict[str | None, np.ndarray]:
+        """The ascending rows of each type; empty for types that the batch does not have."""
+        rows, begins = self.of(batch)
+        spans = zip(self.types, pairwise(begins), strict=True)
+        return {kind: rows[begin:end] for kind, (begin, end) in spans}
 
 
-class _Places(NamedTuple):
-    """The types of a sequence that events of each code are of: ``places[begins[code] : begins[code + 1]]``."""
-
-    sizes: np.ndarray  #: int64 (codes,); how many
-    most: int  #: of any code
-    begins: np.ndarray  #: int64 (codes + 1,)
-    places: np.ndarray
-
-
-def _places_of(types: Sequence[str | None], batch: EventStream) -> _Places:
-    of_type = [batch.codes_of(kind) for kind in types]
-    codes = np.concatenate([_NO_ROWS, *of_type])
-    places = np.repeat(np.arange(len(types)), [*map(len, of_type)])
-    sizes = np.bincount(codes, minlength=len(batch.type_names))
-    begins = np.concatenate(([0], np.cumsum(sizes)))
-    order = np.argsort(codes, kind="stable")
-    return _Places(sizes, int(sizes.max(initial=0)), begins, places[order])
+def _places_of(types: Sequence[str | None], batch: EventStream) -> np.ndarray:
+    """The numbers of the types that events of each code are of; see :func:`rows_by_place`."""
+    none = len(types)
+    layers = [[none] * len(batch.type_names)]
+    for place, kind in enumerate(types):
+        codes = batch.codes_of(kind).tolist()
+        # In one layer, so that the rows of a type are in order.
+        free = (its for its in layers if all(its[code] == none for code in codes))
+        layer = next(free, None)
+        if layer is None:
+            layer = [none] * len(batch.type_names)
+            layers.append(layer)
+        for code in codes:
+            layer[code] = place
+    return np.array(layers, np.int64)
 
 
 class TypeFlags:
@@ -99,15 +103,6 @@ def _flags_of(flags: Iterable[tuple[str | None, int]], batch: EventStream) -> np
     for kind, flag in flags:
         table[batch.codes_of(kind)] |= flag
     return table
-
-
-def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
-    """The ascending rows of each of these types, None being any; empty for types that the batch
-    does not have.
-    """
-    kinds = [*types]
-    rows, starts = TypeRows(kinds).of(batch)
-    return {kind: rows[starts[i] : starts[i + 1]] for i, kind in enumerate(kinds)}
 
 
 def type_codes_of(batch: EventStream) -> np.ndarray:

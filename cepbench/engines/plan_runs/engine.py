@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.plan_runs.by_type import TypeRows, rows_of_types
+from cepbench.engines.plan_runs.by_type import TypeRows
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
@@ -166,15 +166,15 @@ class PlanEngine(Engine):
 
         And where those of each leaf begin, with the number of all behind.
         """
-        rows, starts = self._of_leaves.of(batch)
-        begins: list[int] = starts.tolist()
-        if len(rows) and any(self.layout.filters):
-            kept = [
-                self.fitting(batch, rows[begin:end], filters) if begin < end else rows[:0]
-                for (begin, end), filters in zip(pairwise(begins), self.layout.filters, strict=True)
-            ]
-            rows, begins = np.concatenate(kept), [0, *accumulate(map(len, kept))]
-        return rows, begins
+        rows, begins = self._of_types.of(batch)
+        if self._is_sorted or not len(rows):
+            return rows, begins
+        kept = []
+        for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
+            place = self._of_types.types.index(leaf.type)
+            its = rows[begins[place] : begins[place + 1]]
+            kept.append(self.fitting(batch, its, filters) if len(its) else its)
+        return np.concatenate(kept), [0, *accumulate(map(len, kept))]
 
     def leaf_values(
         self,
@@ -196,8 +196,13 @@ class PlanEngine(Engine):
         return found
 
     @cached_property
-    def _of_leaves(self) -> TypeRows:
-        return TypeRows([leaf.type for leaf in self.layout.leaves])
+    def _of_types(self) -> TypeRows:
+        return TypeRows(dict.fromkeys(leaf.type for leaf in self.layout.leaves))
+
+    @cached_property
+    def _is_sorted(self) -> bool:
+        """Whether rows by type are those by leaf."""
+        return len(self._of_types.types) == len(self.layout.leaves) and not any(self.layout.filters)
 
     def fitting(
         self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]
@@ -260,7 +265,7 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
 def warm_up_pattern() -> Pattern:
     """A pattern to warm up an engine, so that its kernels are compiled or loaded."""
     events = pd.DataFrame({"type": ["A"], "time": [0]})
-    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    TypeRows("A").of(EventStream.from_pandas(events, type="type", time="time"))
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.plan_runs.by_type import read_only, rows_of_types
+from cepbench.engines.plan_runs.by_type import TypeRows, read_only
 from cepbench.engines.reuse.kernels.extend import BLOCK
 from cepbench.engines.reuse.queries import Query
 from cepbench.patterns.arrays import clause_holds, expression_values
@@ -93,7 +93,7 @@ class Events:
         self.reader = reader
         self.times = read_only(np.ascontiguousarray(stream.timestamps))
         variables = (its for query in queries for its in query.pattern.variables)
-        self._of_type = rows_of_types(stream, {variable.type for variable in variables})
+        self._of_type = TypeRows({its.type for its in variables}).by_type(stream)
         self.work = ReuseWork()
         self._candidates: dict[tuple[str | None, tuple[Clause, ...]], Candidates] = {}
         self._rows: dict[Expression, int] = {}

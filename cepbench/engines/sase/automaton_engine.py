@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.plan_runs.by_type import read_only, rows_of_types
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
@@ -283,7 +283,7 @@ def events_of(
         if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
             of_type = dict.fromkeys(types, whole)
         else:
-            of_type = {**rows_of_types(part, types)}
+            of_type = {**layout.rows.by_type(part)}
         for passing in layout.passing:
             rows = of_type[passing.type]
             held: Any = True

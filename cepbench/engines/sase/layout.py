@@ -11,7 +11,7 @@ import numpy as np
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.automata.states import Edge, Formula
 from cepbench.engines.automata.vector import Column
-from cepbench.engines.plan_runs.by_type import TypeFlags
+from cepbench.engines.plan_runs.by_type import TypeFlags, TypeRows
 from cepbench.engines.plan_runs.programs import (
     COMPARISONS,
     Codes,
@@ -72,6 +72,11 @@ class AutomatonLayout:
     columns: tuple[Expression, ...]  #: what is read of events, in attributes of the variable ``""``
     variables: tuple[Variable, ...]  #: the positive ones, in written order
     width: int  #: columns of V
+
+    @cached_property
+    def rows(self) -> TypeRows:
+        """The events of the types that are asked."""
+        return TypeRows({its.type for its in self.passing})
 
     @cached_property
     def flags(self) -> TypeFlags:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -36,6 +37,10 @@ FEWEST_EVENTS = 64
 SAMPLE = 1024
 
 _NO_MEMBERS = np.empty(0, np.int64)
+
+
+def _codes_of(types: Sequence[str | None], batch: EventStream) -> dict[str | None, list[int]]:
+    return {kind: batch.codes_of(kind).tolist() for kind in types}
 
 
 def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
@@ -94,7 +99,7 @@ class ZStreamEngine(PlanEngine):
         variables = (its for number in range(len(self._leaves)) for its in self._variables(number))
         self._has_own = TypeFlags((its.type, 1) for its in variables)
         #: The codes of the types of a batch that are of the type of each leaf.
-        self._codes_of = ByTypes(self._codes_by_type)
+        self._codes_of = ByTypes(partial(_codes_of, [its.type for its in self.layout.leaves]))
         self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
         #: Matches that wait for the end of their window.
         self._pending = self._records[-1]
@@ -185,9 +190,6 @@ class ZStreamEngine(PlanEngine):
         """Whether a batch has no events for leaf buffers, nor decides anything."""
         waits = self._pending.shape[1] or len(self.latencies)
         return not waits and not self._has_own.any_of(batch)
-
-    def _codes_by_type(self, batch: EventStream) -> dict[str | None, list[int]]:
-        return {its.type: batch.codes_of(its.type).tolist() for its in self.layout.leaves}
 
     def _make_room(self, events: int) -> None:
         """Have leaf buffers hold what is stored and so many events more."""
