@@ -34,7 +34,7 @@ def examples(number: int) -> settings:
 def covering(cases: Iterable[T], features: Callable[[T], Iterable[Hashable]]) -> list[T]:
     """A few of the cases, in which any two features of a case still come together; in a soak all.
 
-    Chosen greedily, the one with most new pairs first.
+    Chosen greedily, the one with most new pairs first. Tests marked ``seeded`` are part of a soak.
     """
     listed = list(cases)
     pairs = [frozenset(combinations(enumerate(features(case)), 2)) for case in listed]

@@ -299,11 +299,13 @@ OF_FRAMES = crossed(FRAMES, CONDITIONS, ENTRANCES)
 OF_FILES = crossed(FILES, FEW, ENTRANCES)
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("form", FRAMES)
 def test_tables_in_memory(form: str) -> None:
     check(FRAMES[form](events()), [tried for its, *tried in OF_FRAMES if its == form])
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("form", FILES)
 def test_files(form: str, tmp_path: Path) -> None:
     path = FILES[form](tmp_path, events())

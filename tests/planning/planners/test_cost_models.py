@@ -129,6 +129,7 @@ def assert_smallest_joins(case: Case, made: Plan) -> None:
         trees = [one for one in trees if one not in (left, right)] + [left + right]
 
 
+@pytest.mark.seeded
 @every_two
 def test_every_generator_is_right_under_every_cost_model(name, strategy, alpha) -> None:
     for n in (1, 2, 4, 5):
@@ -235,6 +236,7 @@ def kleene_case(expected: int, n: int = 5) -> Case:
     return dataclasses.replace(case, rates=tuple(rates), kleene=frozenset({2}))
 
 
+@pytest.mark.seeded
 @every_two
 def test_kleene_sets_without_end_are_planned(name, strategy, alpha) -> None:
     """2^20,000 sets in a window; the twin has them as exact fractions."""

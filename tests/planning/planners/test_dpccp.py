@@ -111,6 +111,7 @@ def test_any_graph_and_rates_over_many_powers_of_ten(seed, n) -> None:
     assert_best_without_cross_products(case_of(any_graph(n, seed), n, seed, powers=(-12, 12)))
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize(
     ("operator", "strategy", "alpha"),
     crossed(["AND", "SEQ"], STRATEGIES, ALPHAS),
