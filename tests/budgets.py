@@ -1,14 +1,20 @@
 """How much a test tries: a little in ``make test``, and more in ``make soak``.
 
 A property says how many examples ``make test`` gives it, and has as many more as the profile of
-hypothesis has. A test that draws its own cases takes their seeds from the fixture ``seeds``.
+hypothesis has. A test that draws its own cases takes their seeds from the fixture ``seeds``. A table of all
+combinations becomes one of all pairs.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Hashable, Iterable
+from itertools import combinations, product
+from typing import Any, TypeVar
 
 from hypothesis import settings
+
+T = TypeVar("T")
 
 #: Examples of a property that asks for no number.
 USUAL = 20
@@ -23,3 +29,28 @@ DEEPER = 10
 def examples(number: int) -> settings:
     """Settings of a property that tries ``number`` examples in ``make test``."""
     return settings(max_examples=max(2, number * settings.default.max_examples // USUAL))
+
+
+def covering(cases: Iterable[T], features: Callable[[T], Iterable[Hashable]]) -> list[T]:
+    """A few of the cases, in which any two features of a case still come together; in a soak all.
+
+    Chosen greedily, the one with most new pairs first. Tests marked ``seeded`` are part of a soak.
+    """
+    listed = list(cases)
+    pairs = [frozenset(combinations(enumerate(features(case)), 2)) for case in listed]
+    left = set().union(*pairs)
+    if SOAK is not None:
+        return listed
+    chosen = []
+    while left:
+        best = max(range(len(listed)), key=lambda number: len(pairs[number] & left))
+        left -= pairs[best]
+        chosen.append(best)
+    return [listed[number] for number in sorted(chosen)]
+
+
+def crossed(*parameters: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Of all combinations of the parameters' values a few, with every two values in one of them."""
+    values = [list(its) for its in parameters]
+    chosen = covering(product(*(range(len(its)) for its in values)), lambda numbers: numbers)
+    return [tuple(its[n] for its, n in zip(values, numbers, strict=True)) for numbers in chosen]

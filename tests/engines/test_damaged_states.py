@@ -39,7 +39,7 @@ NAMES = [*(its.name for its in cep.EVALUATORS.values() if its.snapshots), *cep.A
 KINDS = (cep.AdaptiveDetector, cep.Detector, cep.Aggregator)
 
 #: Of each kind: flips in arrays, pairs of arrays swapped, and damaged files.
-FLIPS, SWAPS, FILES = 90, 15, 12
+FLIPS, SWAPS, FILES = 45, 8, 5
 
 
 def ways(name: str) -> Iterator[Callable[[], Any]]:

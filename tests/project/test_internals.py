@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 from pathlib import Path
-
-import pytest
 
 TESTS = Path(__file__).parents[1]
 PATCHING = {"setattr", "delattr", "setitem", "delitem", "object", "dict", "multiple"}
@@ -56,10 +53,10 @@ def root(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def imported(tree: ast.AST) -> dict[str, bool]:
+def imported(nodes: list[ast.AST]) -> dict[str, bool]:
     """Name -> whether its import is of cepbench, for all imports of a file."""
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found[alias.asname or alias.name.partition(".")[0]] = is_own(alias.name)
@@ -73,8 +70,8 @@ def is_patch(call: ast.Call, imports: dict[str, bool]) -> bool:
     """Whether a call of monkeypatch or ``mock.patch`` replaces something that is not another library's."""
     of = call.func
     if isinstance(of, ast.Attribute):
-        of_patch = ast.unparse(of.value).endswith("patch")
-        if not ((of_patch and of.attr in PATCHING) or of.attr == "patch"):
+        of_patch = of.attr in PATCHING and ast.unparse(of.value).endswith("patch")
+        if not (of_patch or of.attr == "patch"):
             return False
     elif not (isinstance(of, ast.Name) and of.id == "patch"):
         return False
@@ -92,10 +89,10 @@ def uses_of_internals(text: str) -> list[int]:
     by ``getattr``; imports of such names; functions and constants of cepbench that are patched or
     assigned.
     """
-    tree = ast.parse(text)
-    imports = imported(tree)
+    nodes = list(ast.walk(ast.parse(text)))
+    imports = imported(nodes)
     lines = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             of = root(node) or ""
             mine = of in {"self", "cls"} and isinstance(node.value, ast.Name)
@@ -148,23 +145,13 @@ setattr(mine, "EVENTS", 1)  # fine
     assert len(found) == len(expected) + 1  # two private attributes in one line
 
 
-@cache
-def used() -> dict[str, list[int]]:
-    """File -> the lines of its uses, for those that have any."""
+def test_internals_are_used_where_a_reason_is_given() -> None:
+    """Test what users see, or give the library a public parameter: the list only shrinks."""
     found = {}
     for path in sorted(TESTS.rglob("*.py")):
         if lines := uses_of_internals(path.read_text(encoding="utf-8")):
             found[path.relative_to(TESTS).as_posix()] = lines
-    return found
-
-
-@pytest.mark.parametrize("file", sorted({*ALLOWED, *used()}))
-def test_internals_are_used_where_a_reason_is_given(file: str) -> None:
-    lines = used().get(file, [])
-    allowed = ALLOWED.get(file, (0, ""))[0]
-    if len(lines) > allowed:
-        pytest.fail(
-            f"tests/{file} uses internals in lines {lines}, {allowed} are allowed: "
-            "test what users see, or give the library a public parameter"
-        )
-    assert len(lines) == allowed, f"write {len(lines)} for {file}: the list only shrinks"
+    allowed = {file: number for file, (number, _) in ALLOWED.items()}
+    wrong = {file: its for file, its in found.items() if len(its) != allowed.get(file, 0)}
+    assert wrong == {}, "file: lines that use internals, not as many as are allowed"
+    assert found.keys() == allowed.keys()

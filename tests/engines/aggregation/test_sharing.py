@@ -22,7 +22,7 @@ CASES = workload_cases()
 
 
 @given(case=CASES, emit=st.sampled_from(EMITS), scope=st.sampled_from(SCOPES))
-@examples(60)
+@examples(25)
 def test_values_after_events(case: WorkloadCase, emit: str, scope: str) -> None:
     found = cep.aggregate(case.workload, case.stream, sharing=case.plan, emit=emit, scope=scope)
     for name, pattern in case.workload.patterns.items():
@@ -41,7 +41,7 @@ def test_values_after_events(case: WorkloadCase, emit: str, scope: str) -> None:
 @given(
     case=CASES, emit=st.sampled_from(EMITS), scope=st.sampled_from(SCOPES), data=st.data()
 )  # fmt: skip
-@examples(25)
+@examples(15)
 def test_values_in_batches_with_restorations(
     case: WorkloadCase, emit: str, scope: str, data: st.DataObject
 ) -> None:
@@ -59,7 +59,7 @@ def test_values_in_batches_with_restorations(
 
 
 @given(case=CASES, scope=st.sampled_from(["window", "stream"]), data=st.data())
-@examples(25)
+@examples(15)
 def test_values_at_times(case: WorkloadCase, scope: str, data: st.DataObject) -> None:
     times = data.draw(st.lists(st.integers(-2, 40), min_size=3, max_size=3))
     found = cep.aggregate(case.workload, case.stream, sharing=case.plan, at=times, scope=scope)

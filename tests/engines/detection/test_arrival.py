@@ -61,7 +61,7 @@ def twin(case: Case) -> set[tuple]:
 
 @pytest.mark.parametrize("family", ALL)
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(arrival_cases(ALL[family]))
     expected = twin(case)
@@ -71,7 +71,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", ALL)
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(arrival_cases(ALL[family]))
     expected = twin(case)

@@ -29,7 +29,7 @@ each_family = pytest.mark.parametrize("family", ALL)
 
 @each_family
 @given(data=st.data())
-@examples(10)
+@examples(7)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(ALL[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -39,7 +39,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @each_family
 @given(data=st.data())
-@examples(5)
+@examples(4)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(ALL[family]))
     expected = labelled_matches(case.pattern, case.events)

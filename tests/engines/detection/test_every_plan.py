@@ -43,10 +43,9 @@ def joins_partial_matches(tree: Any) -> bool:
 
 
 @pytest.mark.parametrize("generator", UNIVERSAL)
-@pytest.mark.parametrize("evaluator", PLANNED)
-@given(data=st.data())
-@examples(5)
-def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> None:
+@given(data=st.data(), evaluator=st.sampled_from(PLANNED))
+@examples(8)
+def test_generated_plan(generator: str, evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases())
     chosen = plan(
         case.pattern, data.draw(statistics_for(case)), generator, seed=data.draw(st.integers(0, 9))
@@ -62,6 +61,7 @@ def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> 
 @pytest.mark.parametrize("nested", [False, True], ids=["simple", "nested"])
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @given(data=st.data())
+@examples(12)
 def test_any_plan(evaluator: str, nested: bool, data: st.DataObject) -> None:
     operators = [o for o in (Operator.SEQ, Operator.AND) if o in EVALUATORS[evaluator].constructs]
     case = data.draw(cases(sizes=(3, 5) if nested else (1, 5), nested=nested, operators=operators))

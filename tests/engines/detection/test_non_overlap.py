@@ -160,6 +160,7 @@ def test_one_event_at_a_time(what: str, data: st.DataObject) -> None:
     ],
 )
 @given(data=st.data())
+@examples(10)
 def test_engines_of_automata_leave_other_matches_out(text: str, data: st.DataObject) -> None:
     pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN 5 units")
     size = data.draw(st.integers(0, 10))

@@ -61,7 +61,7 @@ def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", ALL)
 @given(data=st.data())
-@examples(8)
+@examples(5)
 def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(ALL[family]))
     pattern, stream = case.pattern, case.stream

@@ -124,7 +124,7 @@ CROWDED = {
 @each_engine
 def test_crowded_windows(evaluator: str, name: str) -> None:
     pattern = parse(f"PATTERN {CROWDED[name]}")
-    stream = stream_of(steady_events(1_500))
+    stream = stream_of(steady_events(600))
     plan = OrderPlan(pattern.positive_names[::-1])
     expected = evaluate(pattern, stream, plan, evaluator="tree")
     assert expected.metrics.matches > 100
@@ -134,7 +134,7 @@ def test_crowded_windows(evaluator: str, name: str) -> None:
     assert counted.matches == expected.metrics.matches
     detector = Detector(pattern, plan, evaluator=evaluator)
     pieces = []
-    for batch in stream.batches(400):
+    for batch in stream.batches(150):
         pieces.append(detector.push(batch))
         detector = Detector.restore(detector.snapshot())
     pieces.append(detector.flush())

@@ -69,7 +69,7 @@ def test_exact_searches_find_the_least_cost_of_all(
 def test_searches_by_joins_find_what_compiled_ones_find(
     alpha: float, reading: tuple[str, str], seeds: Callable[[int], Sequence[int]]
 ) -> None:
-    for seed in seeds(3):
+    for seed in seeds(1):
         compiled = costed(seed, 6, Throughput(alpha), reading)
         generic = costed(seed, 6, ByJoins(alpha), reading)
         costs = {}

@@ -16,6 +16,7 @@ from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.planners.generate import plan, plan_problem
 from cepbench.planning.planners.registry import PLAN_GENERATORS, PlanGenerator
 from cepbench.planning.plans.model import OrderPlan, Plan
+from tests.budgets import crossed
 from tests.generators import BUILT_IN, UNIVERSAL, affordable
 from tests.naive import costs
 from tests.naive import plans as naive
@@ -42,6 +43,12 @@ pytestmark = pytest.mark.kernel
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one.name)
 every_alpha = pytest.mark.parametrize("alpha", ALPHAS, ids=float)
 every_generator = pytest.mark.parametrize("name", affordable(UNIVERSAL))
+#: Every two of generator, strategy and weight of latency.
+every_two = pytest.mark.parametrize(
+    ("name", "strategy", "alpha"),
+    crossed(affordable(UNIVERSAL), STRATEGIES, ALPHAS),
+    ids=lambda one: float(one) if isinstance(one, Fraction) else getattr(one, "name", one),
+)
 
 
 def found(case: Case, name: str, seed: int = 0) -> Plan:
@@ -122,9 +129,8 @@ def assert_smallest_joins(case: Case, made: Plan) -> None:
         trees = [one for one in trees if one not in (left, right)] + [left + right]
 
 
-@every_strategy
-@every_alpha
-@every_generator
+@pytest.mark.seeded
+@every_two
 def test_every_generator_is_right_under_every_cost_model(name, strategy, alpha) -> None:
     for n in (1, 2, 4, 5):
         for case in readings_of(n, n):
@@ -230,9 +236,8 @@ def kleene_case(expected: int, n: int = 5) -> Case:
     return dataclasses.replace(case, rates=tuple(rates), kleene=frozenset({2}))
 
 
-@every_strategy
-@every_alpha
-@every_generator
+@pytest.mark.seeded
+@every_two
 def test_kleene_sets_without_end_are_planned(name, strategy, alpha) -> None:
     """2^20,000 sets in a window; the twin has them as exact fractions."""
     for expected in (3, 20_000):

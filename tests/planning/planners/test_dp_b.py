@@ -32,7 +32,7 @@ def alike(n: int, rate: float, selectivity: float) -> CostedProblem:
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("n", [9, 12, 14])
 def test_it_costs_what_the_plain_search_finds_to_twelve_digits(n, alpha, strategy, seeds) -> None:
-    for seed in seeds(3):
+    for seed in seeds(3 if n < 14 else 1):
         problem = random_problem(n, seed, strategy, alpha)
         made = plan_problem(problem, "DP-B")
         assert math.exp(made.log_cost) == pytest.approx(plain_cost(problem), rel=1e-12)

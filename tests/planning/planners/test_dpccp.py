@@ -19,6 +19,7 @@ from cepbench.planning.planners.budget import Budget
 from cepbench.planning.planners.generate import plan_problem
 from cepbench.planning.planners.goo import smallest_joins
 from cepbench.planning.planners.predicate_graph import adjacency, components
+from tests.budgets import crossed
 from tests.naive import plans as naive
 from tests.planning_cases import ALPHAS, STRATEGIES, Case, ln, modelled, random_case
 
@@ -110,9 +111,12 @@ def test_any_graph_and_rates_over_many_powers_of_ten(seed, n) -> None:
     assert_best_without_cross_products(case_of(any_graph(n, seed), n, seed, powers=(-12, 12)))
 
 
-@pytest.mark.parametrize("alpha", ALPHAS, ids=float)
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one.name)
-@pytest.mark.parametrize("operator", ["AND", "SEQ"])
+@pytest.mark.seeded
+@pytest.mark.parametrize(
+    ("operator", "strategy", "alpha"),
+    crossed(["AND", "SEQ"], STRATEGIES, ALPHAS),
+    ids=lambda one: float(one) if isinstance(one, Fraction) else getattr(one, "name", one),
+)
 def test_every_cost_model(operator, strategy, alpha) -> None:
     for n in range(1, 7):
         case = case_of(any_graph(n, n), n, n, operator).in_floats()

@@ -33,7 +33,7 @@ EXACT = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
 every_generator = pytest.mark.parametrize("name", BUILT_IN)
 every_exact = pytest.mark.parametrize("name", EXACT)
 seeds = st.integers(0, 10_000)
-a_few = examples(8)
+a_few = examples(5)
 
 
 def case_for(name: str, seed: int, n: int, operator: str = "AND", **about) -> Case:

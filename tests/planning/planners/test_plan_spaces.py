@@ -157,7 +157,7 @@ def test_every_generator_of_the_registry_is_tested_here() -> None:
 @every_search
 @pytest.mark.parametrize("n", range(1, 7))
 def test_the_plan_is_the_cheapest_of_its_space(name, operator, time_selectivity, n, seeds) -> None:
-    for seed in seeds(4):
+    for seed in seeds(4 if n < 6 else 1):
         assert_cheapest(random_case(seed, n, operator, time_selectivity).in_floats(), name)
 
 
@@ -169,7 +169,7 @@ def test_the_plan_is_the_cheapest_of_a_larger_space(name, n) -> None:
 @readings
 @pytest.mark.parametrize("name", ["TRIVIAL", "EFREQ", "EFREQ-SETS", "GREEDY"])
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9))
-@examples(25)
+@examples(10)
 def test_a_rule_gives_its_one_order(name, operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     (order,) = SPACES[name](case)

@@ -1,6 +1,6 @@
 """Every plan generator makes the plans that were recorded for drawn problems, at the same costs.
 
-``make test`` takes every fourth of the 500 problems, ``make soak`` all of them.
+``make test`` takes every tenth of the 500 problems, ``make soak`` all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TOLERANCE = 1e-12
 _TEXTS = ("plan", "complete", "cost_model")
 #: The tests are this many, so that workers share the problems.
 PARTS = 5
-STEP = PARTS * (4 if SOAK is None else 1)
+STEP = PARTS * (10 if SOAK is None else 1)
 
 
 @pytest.fixture(scope="module")

@@ -221,7 +221,7 @@ def lives(case: Case, names: list[str]) -> tuple[int, float]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", PLANNED)
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases(sizes=(1, 4)))
     chosen = data.draw(plans_for(evaluator, case.pattern.names))

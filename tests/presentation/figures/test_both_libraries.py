@@ -230,10 +230,11 @@ def test_every_chart_is_among_the_cases() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_libraries_draw_the_same_numbers(case: str) -> None:
+def test_both_libraries_draw_the_same_numbers_and_no_series_twice(case: str) -> None:
     name, given, named, axes = CASES[case]
     chart = getattr(interactive, name)(*given, **named).to_dict()
-    of_screen, of_print = of_altair(chart), of_matplotlib(getattr(static, name)(*given, **named))
+    figure = getattr(static, name)(*given, **named)
+    of_screen, of_print = of_altair(chart), of_matplotlib(figure)
     assert len(of_screen) == len(of_print) > 0
     for one, other in zip(of_screen, of_print, strict=True):
         # What spans nothing is no whisker in matplotlib.
@@ -244,13 +245,8 @@ def test_both_libraries_draw_the_same_numbers(case: str) -> None:
             assert one.marks[axis] == other.marks[axis] != set()
     assert any(drawn.spans for drawn in of_screen) or case in ("points", "scatter")
     assert check_tooltips(chart) or case in ("points", "scatter", "map")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_no_series_stands_in_a_legend_twice(case: str) -> None:
-    name, given, named, _ = CASES[case]
-    for axes in getattr(static, name)(*given, **named).axes:
-        labels = axes.get_legend_handles_labels()[1]
+    for panel in figure.axes:
+        labels = panel.get_legend_handles_labels()[1]
         assert len(labels) == len(set(labels))
     for panel in panels_in(getattr(interactive, name)(*given, **named).to_dict()):
         channels = [pair for layer in panel["layer"] for pair in layer["encoding"].items()]

@@ -99,6 +99,7 @@ def in_a_process_of_its_own() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.xdist_group("specifications")
 @pytest.mark.parametrize("case", CASES)
 def test_a_chart_is_what_it_was(case: str, every: dict[str, Any]) -> None:
     held = json.loads(HELD.read_text(encoding="utf-8"))

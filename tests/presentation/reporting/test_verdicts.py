@@ -43,6 +43,7 @@ from cepbench.presentation.reporting.verdicts import (
     quotable,
     shown_value,
 )
+from tests.budgets import covering
 from tests.presentation.reporting.made_results import inside, outside, table_measuring
 
 CLAIMS = claims(STUDY)
@@ -52,7 +53,22 @@ TESTS = [
     for claim in claims(study)
     for test in claim.tests
 ]
+
+
+def features(test: ClaimTest) -> tuple[object, ...]:
+    """All by which tests are judged in another way than others."""
+    check, low, high = test.check, test.low, test.high
+    return (
+        check.kind, check.across, check.take, check.metric, check.than is None, not check.sizes,
+        not check.needed_sizes, check.with_matches, not check.apart, test.is_factor,
+        (low > -math.inf, high < math.inf, low > 1, high < 1, low >= 0.8 and high <= 1.25),
+    )  # fmt: skip
+
+
 EVERY_TEST = pytest.mark.parametrize("test", TESTS)
+#: Tests that cover what others do: every two features that come together in some test.
+TYPICAL = covering(TESTS, lambda parameter: features(parameter.values[0]))
+TYPICAL_TEST = pytest.mark.parametrize("test", TYPICAL)
 OF_PLANS = ("exponent", "rank_correlation")
 
 
@@ -72,7 +88,7 @@ def test_a_test_holds_where_its_value_is_measured(test: ClaimTest) -> None:
     assert judge(measured, test.low, test.high) == (HOLDS, "", "")
 
 
-@EVERY_TEST
+@TYPICAL_TEST
 def test_a_test_fails_beyond_every_end_of_its_range(test: ClaimTest) -> None:
     assert outside(test)
     for value in outside(test):
@@ -83,7 +99,7 @@ def test_a_test_fails_beyond_every_end_of_its_range(test: ClaimTest) -> None:
         assert found == (EXCEEDS if surpassed else FAILS, "", ""), value
 
 
-@EVERY_TEST
+@TYPICAL_TEST
 def test_a_test_is_left_open_where_nothing_was_measured(test: ClaimTest) -> None:
     table = table_measuring(test, inside(test))
     assert verdict_on(test, None) == (OPEN, NO_DATA, "its notebook did not run")
@@ -97,7 +113,7 @@ def test_a_test_is_left_open_where_nothing_was_measured(test: ClaimTest) -> None
         assert verdict_on(test, table.assign(matches=0))[:2] == (OPEN, NO_CASE)
 
 
-@EVERY_TEST
+@TYPICAL_TEST
 def test_a_test_is_left_open_on_few_patterns(test: ClaimTest) -> None:
     if test.check.kind == "maximum":
         return  # about every run, and no average
@@ -117,7 +133,7 @@ def noisy(test: ClaimTest) -> bool:
     )
 
 
-@pytest.mark.parametrize("test", [each for each in TESTS if noisy(each.values[0])])
+@pytest.mark.parametrize("test", [each for each in TYPICAL if noisy(each.values[0])])
 def test_a_test_is_left_open_where_patterns_contradict_each_other(test: ClaimTest) -> None:
     end = test.low if test.low > -math.inf else test.high
     verdict, lack, why = verdict_on(test, table_measuring(test, end, jitter=1.0))

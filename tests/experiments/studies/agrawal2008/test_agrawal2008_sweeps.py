@@ -34,6 +34,7 @@ PREDICATES = {
 }
 
 
+@cache
 def sweep_of(name: str, profile: str = "quick") -> Sweep:
     return read_sweep(f"{STUDY.key}/{name}", profile=profile)
 
@@ -95,6 +96,7 @@ def test_the_study_has_claims_about_every_figure_and_table() -> None:
         assert any(f"(Table {number})" in claim.statement for claim in found)
 
 
+@cache
 def settings_of(notebook: str) -> set[str]:
     if notebook == "automaton":
         return {"step 5", "step 6"}

@@ -8,14 +8,28 @@ from math import comb
 import pandas as pd
 import pytest
 
+from cepbench.experiments.studies.mei2009 import STUDY
 from cepbench.experiments.studies.mei2009.operators import CLASSES, operator_runs
+from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.verdicts import ledger
 from cepbench.streams.stock_rates import StockRates
+
+# One worker: the runs take longer than the tests.
+pytestmark = pytest.mark.xdist_group("mei2009 operators")
 
 
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
     return operator_runs()
+
+
+def test_claims_are_about_what_is_measured(runs: pd.DataFrame) -> None:
+    found = [claim for claim in claims(STUDY) if claim.results == "operators"]
+    assert found
+    for check in (test.check for claim in found for test in claim.tests):
+        for side in (check.over, check.under):
+            assert side is None or {*side.generators} <= {*runs["generator"]}, check
+        assert {*check.pattern_sets} <= {*runs["pattern_set"]}, check
 
 
 def of(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:

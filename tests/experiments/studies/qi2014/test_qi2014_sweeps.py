@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -27,10 +28,12 @@ EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
 EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
 
+@cache
 def sweep_of(name: str, profile: str = "quick") -> Sweep:
     return read_sweep(f"{STUDY.key}/{name}", profile=profile)
 
 
+@cache
 def config_of(name: str) -> SweepConfig:
     return sweep_of(name).config("data")
 
