@@ -85,8 +85,11 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
     title = axis.title or None
     if axis.names and not axis.log:
         kind = "N" if isinstance(axis.names[0], str) else "O"
+        lines = (
+            {"labelExpr": "split(datum.label, ' ')"} if " " in "".join(map(str, axis.names)) else {}
+        )
         look = (
-            alt.Axis(labelAngle=0, labelOverlap=kind == "O", labelSeparation=4)
+            alt.Axis(labelAngle=0, labelOverlap=kind == "O", labelSeparation=4, **lines)
             if channel is alt.X
             else alt.Axis(labels=labels, ticks=False, labelLimit=300)
         )

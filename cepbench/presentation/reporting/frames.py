@@ -26,7 +26,7 @@ def readable_frames(html: str) -> str:
 def folded_if_long(html: str) -> str:
     """A table with more rows than a reader compares at a glance as a line that opens."""
     rows = html.count("<tr") - html.partition("<tbody>")[0].count("<tr")
-    if rows <= _MOST_ROWS:
+    if rows <= _MOST_ROWS or "<svg" in html:  # with a drawing
         return html
     return f"<details><summary>A table of {rows} rows</summary>{html}</details>"
 

@@ -41,5 +41,6 @@ def test_what_pandas_did_not_write_stays() -> None:
 
 def test_long_tables_are_folded() -> None:
     short, long = (pd.DataFrame({"x": range(rows)}).to_html() for rows in (24, 25))
+    assert folded_if_long(f"<svg></svg>{long}") == f"<svg></svg>{long}"
     assert folded_if_long(short) == short and folded_if_long("<p>text</p>") == "<p>text</p>"
     assert folded_if_long(long) == f"<details><summary>A table of 25 rows</summary>{long}</details>"
