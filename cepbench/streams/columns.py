@@ -140,8 +140,8 @@ def joined_columns(name: str, first: AttributeColumn, second: AttributeColumn) -
         places = {text: code for code, text in enumerate(first.values)}
         moved = [places.setdefault(text, len(places)) for text in second.values]
         codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
-        joined = CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
-        return joined.compacted() if len(places) > len(joined) else joined
+        texts = CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
+        return texts.compacted() if len(places) > len(texts) else texts
     if isinstance(first, Booleans) and isinstance(second, Booleans):
         return Booleans(np.concatenate((first.codes, second.codes)))
     if isinstance(first, CodedStrings | Booleans) or isinstance(second, CodedStrings | Booleans):

@@ -85,9 +85,9 @@ def _place(channel: Any, column: str, axis: Axis, *, labels: bool = True) -> Any
     title = axis.title or None
     if axis.names and not axis.log:
         kind = "N" if isinstance(axis.names[0], str) else "O"
-        lines = (
-            {"labelExpr": "split(datum.label, ' ')"} if " " in "".join(map(str, axis.names)) else {}
-        )
+        lines: dict[str, Any] = {}
+        if any(" " in str(name) for name in axis.names):
+            lines["labelExpr"] = "split(datum.label, ' ')"
         look = (
             alt.Axis(labelAngle=0, labelOverlap=kind == "O", labelSeparation=4, **lines)
             if channel is alt.X

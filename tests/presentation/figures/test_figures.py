@@ -418,6 +418,16 @@ def test_legends_have_one_order(chart: str) -> None:
     assert scales and all(domain == expected for domain in scales)
 
 
+def test_long_names_below_an_axis_are_in_lines() -> None:
+    def drawn_below(group: str) -> set[str | None]:
+        summary = summary_of(OURS).assign(pattern_set=group)
+        specification = interactive.bars_by_group(summary, "events_per_second").to_dict()
+        return {its["axis"].get("labelExpr") for its in encodings_in(specification, "x")}
+
+    assert drawn_below("many rare events") == {"split(datum.label, ' ')"}
+    assert drawn_below("conjunction") == {None}
+
+
 def test_plans_without_memory_cannot_be_drawn_on_a_logarithmic_axis() -> None:
     points = plans_of(OURS)
     fit = cost_fit(points, "peak_bytes", resamples=20)
