@@ -192,9 +192,9 @@ def judged(name: str, case: str, found: Sequence[dict[str, float]]) -> dict[str,
         As :func:`run` gives them; the long one is missing if the process was ended.
     """
     row = {
-        f"{name}_{which}": its[name]
+        f"{what}_{which}": its[what]
         for which, its in zip(("short", "long"), found, strict=False)
-        for name in its
+        for what in its
     }
     if len(found) < 2:
         return {**row, "time": nan, "memory": nan, "verdict": "not linear: ended at the limit"}

@@ -59,10 +59,12 @@ def test_cases_are_what_they_are_called(bench) -> None:
 
 
 def test_verdicts(bench) -> None:
-    def judged(case: str, seconds: float, resident: float, counted: float) -> str:
+    def judged(
+        case: str, seconds: float, resident: float, counted: float, name: str = "tree"
+    ) -> str:
         short = {"seconds": 1.0, "matches": 1, "counted": 1e6, "resident": 1e6}
         long = {"seconds": seconds, "matches": 9, "counted": counted, "resident": resident}
-        return bench.judged(case, [short, long])["verdict"]
+        return bench.judged(name, case, [short, long])["verdict"]
 
     assert judged("stream", 10, 1e6, 1e6) == "ok"
     assert judged("stream", 20, 1e6, 1e6) == "time is not linear"
@@ -72,7 +74,10 @@ def test_verdicts(bench) -> None:
     # What is in the window may be stored.
     assert judged("one timestamp", 10, 9e6, 9e6) == judged("window", 10, 9e6, 9e6) == "ok"
     assert judged("window", 10, 9e7, 9e7) == "memory is not bounded"
-    ended = bench.judged("stream", [{"seconds": 1.0, "matches": 1}])
+    # A method without expiry has all events in its window.
+    assert judged("one key", 10, 9e6, 1e6, "dpc") == "ok"
+    assert judged("one key", 10, 9e7, 1e6, "dpc") == "memory is not bounded"
+    ended = bench.judged("tree", "stream", [{"seconds": 1.0, "matches": 1}])
     assert ended["verdict"] == "not linear: ended at the limit" and ended["seconds_short"] == 1
 
 
