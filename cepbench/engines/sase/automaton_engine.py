@@ -75,7 +75,7 @@ class AutomatonEngine(Engine):
             returned=returned,
         )
         #: Timestamps of the events in the window, and the position of the first of them.
-        self._times = np.empty(0, np.int64)
+        self._times = self._stored_times = np.empty(0, np.int64)
         self._first = 0
         #: No event after the round has an earlier timestamp.
         self._until = 0
@@ -103,7 +103,7 @@ class AutomatonEngine(Engine):
             position = first_position + begin
             if not len(self._times):
                 self._first = position
-            self._times = np.concatenate((self._times, part.timestamps))
+            self._store_times(part.timestamps)
             self.events += len(part)
             behind = batch.timestamps[begin + size : begin + size + 1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
@@ -121,6 +121,17 @@ class AutomatonEngine(Engine):
                 self._check_limit(self._live())
                 self._measure()
         return self._found()
+
+    def _store_times(self, fresh: np.ndarray) -> None:
+        """Add timestamps behind the others, which are copied once in a while only."""
+        known, stored = self._times, self._stored_times
+        end = (known.ctypes.data - stored.ctypes.data) // known.itemsize + len(known)
+        if known.base is not stored or end + len(fresh) > len(stored):
+            stored = self._stored_times = np.empty(2 * (len(known) + len(fresh)), np.int64)
+            end = len(known)
+            stored[:end] = known
+        stored[end : end + len(fresh)] = fresh
+        self._times = stored[end - len(known) : end + len(fresh)]
 
     def _round(self, events: tables.Events) -> None:
         """Process some events, with more room whenever a table is full."""
