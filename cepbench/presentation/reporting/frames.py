@@ -14,8 +14,8 @@ _MISSING = ("NaN", "NaT", "None", "&lt;NA&gt;", "")
 #: Rows of a table that is seen without a click, where others than its reader ask for it.
 _MOST_ROWS = 24
 
-#: A whole number of so many digits is hard to read in one piece.
-_DIGITS = 5
+#: A whole number of five digits is hard to read in one piece, and then those beside it have commas, too.
+_LARGE = re.compile(r"<td>[-−]?\d{5}")
 
 
 def readable_frames(html: str) -> str:
@@ -47,22 +47,28 @@ def _readable(frame: str) -> str:
     if len(heads) >= len(texts):  # names of levels are before those of columns
         is_text = [False] * (len(heads) - len(texts)) + texts
         first = before + "".join(map(_aligned, heads, is_text))
-    return f"{first}{end}{more}<tbody>{_ROW.sub(lambda row: _row(row[0], texts), body)}"
+    parts = bool(_LARGE.search(body))
+    body = _ROW.sub(lambda row: _row(row[0], texts, parts=parts), body)
+    return f"{first}{end}{more}<tbody>{body}"
 
 
-def _row(row: str, texts: list[bool]) -> str:
+def _row(row: str, texts: list[bool], *, parts: bool) -> str:
     places = iter(texts)
-    return _CELL.sub(lambda cell: _aligned(f"<td>{_shown(cell[1])}</td>", next(places)), row)
+
+    def written(cell: re.Match[str]) -> str:
+        return _aligned(f"<td>{_shown(cell[1], parts=parts)}</td>", next(places))
+
+    return _CELL.sub(written, row)
 
 
 def _aligned(cell: str, is_text: bool) -> str:
     return cell.replace(">", ' class="text">', 1) if is_text else cell
 
 
-def _shown(cell: str) -> str:
+def _shown(cell: str, *, parts: bool) -> str:
     if cell in _MISSING[:-1]:
         return "–"
     number = _NUMBER.fullmatch(cell)
-    if not number or len(number[1]) < _DIGITS:
+    if not number or not parts:
         return cell
     return cell.replace(number[1], f"{int(number[1]):,}", 1)

@@ -20,6 +20,14 @@ def test_rows_have_no_numbers_and_texts_are_on_the_left() -> None:
     ]  # fmt: skip
 
 
+def test_numbers_of_four_digits_have_commas_beside_larger_ones() -> None:
+    def cells(*numbers: int) -> list[str]:
+        return re.findall("<td>(.*)</td>", readable_frames(pd.DataFrame([numbers]).to_html()))
+
+    assert cells(6775, 11610, 16083) == ["6,775", "11,610", "16,083"]
+    assert cells(2008, 2026) == ["2008", "2026"]
+
+
 def test_names_of_rows_stay() -> None:
     html = readable_frames(FRAME.set_index("plan").to_html())
     assert "<th>a&lt;b</th>" in html and 'class="text"' not in html
