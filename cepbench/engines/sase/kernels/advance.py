@@ -172,10 +172,10 @@ def _first(partition, at_state, now, plan, state):
     """The first run to visit in a table: those before the first event of an item wait for a later time
     than that of their last event, unless they end at an event that they do not take.
     """
-    table = state.heads[partition, at_state]
-    if table[SINCE] == now and plan.kinds[at_state] == SINGLE and not plan.dies:
-        return table[EARLIER]
-    return table[FIRST]
+    waits = plan.kinds[at_state] == SINGLE and not plan.dies
+    if waits and state.heads[partition, at_state, SINCE] == now:
+        return state.heads[partition, at_state, EARLIER]
+    return state.heads[partition, at_state, FIRST]
 
 
 @njit_in_place

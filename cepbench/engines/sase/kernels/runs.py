@@ -34,6 +34,7 @@ from cepbench.engines.sase.kernels.tables import (
     PEAK_RUNS,
     PREVIOUS,
     SINCE,
+    SINGLE,
     SIZE,
     STATE,
     WAITING,
@@ -96,13 +97,13 @@ def unlink(state, run, plan):
     """Take a run out of its table."""
     runs = state.runs
     before, after = runs[run, PREVIOUS], runs[run, NEXT]
-    table = state.heads[runs[run, PARTITION], runs[run, STATE]]
-    if table[EARLIER] == run:
-        table[EARLIER] = after
+    partition, at_state = runs[run, PARTITION], runs[run, STATE]
+    if plan.kinds[at_state] == SINGLE and state.heads[partition, at_state, EARLIER] == run:
+        state.heads[partition, at_state, EARLIER] = after
     if before >= 0:
         runs[before, NEXT] = after
     else:
-        table[FIRST] = after
+        state.heads[partition, at_state, FIRST] = after
     if after >= 0:
         runs[after, PREVIOUS] = before
     runs[run, IS_LINKED] = 0
@@ -167,14 +168,15 @@ def link(state, run, plan, waits):
     """Enter a run in the table of its partition and state, the first to be visited."""
     runs = state.runs
     partition, at_state = runs[run, PARTITION], runs[run, STATE]
-    table = state.heads[partition, at_state]
-    head = table[FIRST]
+    head = state.heads[partition, at_state, FIRST]
     runs[run, PREVIOUS], runs[run, NEXT] = _NONE, head
     if head >= 0:
         runs[head, PREVIOUS] = run
-    table[FIRST] = run
-    if table[SINCE] != runs[run, LAST]:
-        table[SINCE], table[EARLIER] = runs[run, LAST], head
+    state.heads[partition, at_state, FIRST] = run
+    is_single = plan.kinds[at_state] == SINGLE
+    if is_single and state.heads[partition, at_state, SINCE] != runs[run, LAST]:
+        state.heads[partition, at_state, SINCE] = runs[run, LAST]
+        state.heads[partition, at_state, EARLIER] = head
     runs[run, IS_LINKED] = 1
     note_stored(state.profile, at_state, 1)
     chain(state, run, plan)

@@ -64,8 +64,8 @@ OLDEST = 2  # no run has an older start
 NEXT_PARTITION = 3  # in its bucket, or in the list of free ones
 PARTITION_COLUMNS = 4
 
-# Columns of HEADS, by table: its first run; a timestamp, and the first run behind those whose last
-# events had it when they were entered.
+# Columns of HEADS, by table: its first run; of an item that is no set, a timestamp and the first run behind
+# those whose last events had it when they were entered.
 FIRST, SINCE, EARLIER, HEADS = range(4)
 
 
