@@ -62,35 +62,39 @@ def any_flagged(codes, table):
 
 
 @njit_in_place
-def rows_by_place(codes, places, starts, rows):
+def rows_by_place(codes, places, starts, ends, chosen, rows):
     """Sort the rows of events by place, of which events of a type may have several. Returns their number.
 
     ``codes``: integer (events,), the code of each event's type.
     ``places``: int64 (layers, types), the place of each type, from 0 on, or the number of all places for
     none; each place is in one layer.
-    ``starts``: int64 (number of places + 2,), all zero; written in place: where the rows of each place
-    begin, and the number of rows; the last element is undefined.
-    ``rows``: int64 (one more than rows,), written in place: the rows of each place, in order.
+    ``starts``: int64 (number of places + 1,), all zero; written in place: where the rows of each place
+    begin, and the number of rows.
+    ``ends``: int64 (layers,), ``chosen``: int64 (one more than rows,), working space.
+    ``rows``: int64 (rows,), written in place: the rows of each place, in order.
     """
-    none = len(starts) - 2
+    none = len(starts) - 1
+    number = 0
+    # What has no place is overwritten: no branch to mispredict, and no counter that most events have.
     for layer in range(len(places)):
-        place_of = places[layer]
         for row in range(len(codes)):
-            starts[place_of[codes[row]] + 1] += 1
+            chosen[number] = row
+            number += places[layer, codes[row]] < none
+        ends[layer] = number
+    at = 0
+    for layer in range(len(places)):
+        while at < ends[layer]:
+            starts[places[layer, codes[chosen[at]]]] += 1
+            at += 1
+    behind = 0
     for place in range(none):
-        starts[place + 1] += starts[place]
-    number = starts[none]
-    if number == 0:
-        return number
-    # While rows are written, the start of a place is that of its next row. What has no place is written
-    # too, behind all rows: no branch to mispredict.
+        behind += starts[place]
+        starts[place] = behind
+    starts[none] = number
+    # From the last row on, so that each start is where it is to be at the end.
     for layer in range(len(places)):
-        place_of = places[layer]
-        for row in range(len(codes)):
-            place = place_of[codes[row]]
-            rows[starts[place]] = row
-            starts[place] += place < none
-    for place in range(none, 0, -1):
-        starts[place] = starts[place - 1]
-    starts[0] = 0
+        for at in range(ends[layer] - 1, ends[layer - 1] - 1 if layer else -1, -1):
+            place = places[layer, codes[chosen[at]]]
+            starts[place] -= 1
+            rows[starts[place]] = chosen[at]
     return number

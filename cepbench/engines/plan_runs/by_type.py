@@ -50,10 +50,11 @@ class TypeRows:
         And where those of each type begin, with the number of all behind.
         """
         places, codes = self._places.of(batch), type_codes_of(batch)
-        starts = np.zeros(len(self.types) + 2, np.int64)
-        rows = np.empty(len(places) * len(codes) + 1, np.int64)
-        number = rows_by_place(codes, places, starts, rows)
-        begins: list[int] = starts[:-1].tolist()
+        starts = np.zeros(len(self.types) + 1, np.int64)
+        ends = np.empty(len(places), np.int64)
+        chosen, rows = np.empty((2, len(places) * len(codes) + 1), np.int64)
+        number = rows_by_place(codes, places, starts, ends, chosen, rows)
+        begins: list[int] = starts.tolist()
         return rows[:number], begins
 
     def by_type(self, batch: EventStream) -> dict[str | None, np.ndarray]:
