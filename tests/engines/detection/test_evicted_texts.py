@@ -101,6 +101,18 @@ def test_texts_of_the_past_are_evicted_and_no_match_is_lost(name: str) -> None:
     assert plain_of(found) == plain_of(expected)
 
 
+@pytest.mark.parametrize("name", [name for name in SHELLS if name in cep.EVALUATORS])
+def test_restores_do_not_let_a_state_grow(name: str) -> None:
+    live, sizes = SHELLS[name](), []
+    for first in range(0, EVENTS // 2, 10):
+        live.push(_stream(first, first + 10))
+        saved = live.snapshot()
+        sizes.append(sum(part.nbytes for part in saved.values()))
+        live = live.restore(saved)
+    early, late = (max(part) for part in (sizes[10:30], sizes[-20:]))
+    assert late < 1.5 * early, sizes
+
+
 def plain_of(parts: list[Any]) -> Any:
     """All parts as one, by query where there are several."""
     if isinstance(parts[0], dict):
