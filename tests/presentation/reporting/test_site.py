@@ -685,7 +685,11 @@ def test_progress_says_which_step_it_is_and_about_how_long_the_rest_takes() -> N
     ):  # fmt: skip
         now[0] += seconds
         steps(what, state)
+        if what == "sweep b":
+            steps.ended("sweeps")
     steps("f", "left out")
+    steps.ended("notebooks")
+    assert steps.summary() == "sweeps 240 s, notebooks 180 s"
     assert told == [
         ("sweep a", "120 s (step 1 of 5, about 5 min left)"),
         ("sweep b", "120 s (step 2 of 5, about 3 min left)"),
