@@ -121,6 +121,14 @@ class Engine(Stateful, ABC):
         count.
         """
 
+    def too_many(self, names: Iterable[str]) -> PartialMatchLimitError:
+        """The error for too many partial matches, most of them over ``names``."""
+        return PartialMatchLimitError(
+            f"more than {self.task.limit:,} partial matches have to be stored, most of "
+            f"them over ({', '.join(names)}); try another plan generator, a shorter window or more "
+            "conditions, or allow more with partial_match_limit"
+        )
+
 
 class PlanEngine(Engine):
     """An engine that joins, along a plan; the subclass sets its layout."""
@@ -219,14 +227,6 @@ class PlanEngine(Engine):
 
     def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
         return lambda attribute: self.task.reader.read(batch, attribute.name, rows)
-
-    def too_many(self, names: Iterable[str]) -> PartialMatchLimitError:
-        """The error for too many partial matches, most of them over ``names``."""
-        return PartialMatchLimitError(
-            f"more than {self.task.limit:,} partial matches have to be stored, most of "
-            f"them over ({', '.join(names)}); try another plan generator, a shorter window or more "
-            "conditions, or allow more with partial_match_limit"
-        )
 
     def _matches(self, chunks: Chunks) -> tuple[BranchMatches | None, ...]:
         branches = self.task.branches
