@@ -13,19 +13,21 @@ from cepbench.engines.runs.matches import Column
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import pool, tables
-from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.kernels.room import with_partitions
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instructions import STACK
 
 #: Accepting runs whose matches are constructed together.
 _ENDS = 1 << 14
 
-#: Runs for which there is room at first.
-_RUNS = 16
+#: Runs, and partitions, for which there is room at first.
+_RUNS, _PARTITIONS = 16, 4
 
 
 class ApartEngine(AutomatonEngine):
-    """Keeps runs apart, in partitions that are numbered anew in each round; see
-    :class:`AutomatonEngine`.
+    """Keeps runs apart, in lists by partition; see :class:`AutomatonEngine`.
+
+    Those that have expired are removed, with their partitions, each time that half a window has passed.
 
     ``columns`` of runs, ``end_columns`` of accepting ones and ``counters`` are how many the kernel
     has.
@@ -35,7 +37,11 @@ class ApartEngine(AutomatonEngine):
         "pool.runs",
         "pool.vectors",
         "pool.counters",
-        "_partitions.held",
+        "pool.heads",
+        "pool.partitions",
+        "pool.keys",
+        "pool.partition_buckets",
+        "_compacted",
     )
 
     def __init__(self, task: BranchTask, *, columns: int, end_columns: int, counters: int) -> None:
@@ -43,20 +49,28 @@ class ApartEngine(AutomatonEngine):
         self.pool = pool.Pool(
             runs=np.zeros((0, columns), np.int64),
             vectors=np.zeros((0, self.layout.width)),
+            heads=np.zeros((0, pool.HEADS), np.int64),
+            partitions=np.zeros((0, tables.PARTITION_COLUMNS), np.int64),
+            keys=np.zeros((0, len(self.layout.plan.keys))),
+            partition_buckets=np.zeros(0, np.int64),
             ends=np.zeros((room_for_more(_ENDS), end_columns), np.int64),
             counters=np.zeros(counters, np.int64),
             tallies=self.tallies,
             profile=self.profile,
             stack=np.empty(STACK),
         )
-        self.pool.counters[pool.FREE] = pool.NONE
-        self._partitions = Partitions(self.layout.plan.keys)
+        #: The time of the event after which expired runs have been removed.
+        self._compacted = -NEVER
+        self._compact(0)
         self._prunes = task.branches[0].output != "all"
 
     def _round(self, events: tables.Events) -> None:
         super()._round(events)
-        self._measure()
-        self._compact(int(events.times[-1]) - self.layout.plan.window)
+        now, window = int(events.times[-1]), self.layout.plan.window
+        if 2 * (now - self._compacted) >= window or self._live() > self.task.limit:
+            self._measure()
+            self._compact(now - window)
+            self._compacted = now
 
     def _construct(self) -> None:
         ends, counters = self.pool.ends, self.pool.counters
@@ -73,8 +87,10 @@ class ApartEngine(AutomatonEngine):
 
     def _make_room(self) -> None:
         runs, ends, counters = self.pool.runs, self.pool.ends, self.pool.counters
-        if 2 * counters[pool.FREE_RUNS] < max(1, len(runs)):
+        if 2 * counters[tables.FREE_RUNS] < len(runs):
             self._add_runs()
+        if counters[tables.FREE_PARTITION] < 0:
+            self._add_partitions()
         if 2 * (counters[pool.ENDS] + pool.ENDS_A_STEP) > len(ends):
             self.pool = self.pool._replace(ends=np.concatenate((ends, ends)))
 
@@ -88,26 +104,35 @@ class ApartEngine(AutomatonEngine):
         )
         pool.add_runs(self.pool, len(runs))
 
-    def _waiting(self) -> np.ndarray:
-        """The numbers of the runs that go on with the next events."""
-        return np.flatnonzero(self.pool.runs[:, pool.RUN_STATE] >= 0)
+    def _add_partitions(self) -> None:
+        """Double the room for partitions."""
+        size = 2 * len(self.pool.partitions)
+        self.pool = with_partitions(self.layout.plan, self.pool, size)
+
+    def _numbers(self, earliest: int) -> np.ndarray:
+        """The numbers of the runs that began at ``earliest`` or later."""
+        runs = self.pool.runs
+        return np.flatnonzero((runs[:, pool.RUN_STATE] >= 0) & (runs[:, pool.START] >= earliest))
 
     def _compact(self, earliest: int) -> None:
-        """Keep the runs alone that began at ``earliest`` or later."""
-        runs, numbers = self.pool.runs, self._waiting()
-        live = numbers[runs[numbers, pool.START] >= earliest]
-        self._take(live[self._partitions.keep(runs[live, pool.PARTITION])])
+        """Keep the runs alone that began at ``earliest`` or later, and their partitions."""
+        old, numbers = self.pool, self._numbers(earliest)
+        partitions = len(np.unique(old.runs[numbers, pool.PARTITION]))
+        self.pool = self._empty(len(numbers), partitions)
+        pool.keep(self.layout.plan, self.pool, old, earliest)
 
-    def _take(self, numbers: np.ndarray) -> None:
-        """Keep the runs of these numbers alone, in this order, in front of free ones."""
-        runs, vectors = self.pool.runs, self.pool.vectors
-        live, room = len(numbers), 2 * max(_RUNS, len(numbers))
-        if (numbers != np.arange(live)).any():
-            runs[:live], vectors[:live] = runs[numbers], vectors[numbers]
-        if len(runs) > 2 * room:
-            self.pool = self.pool._replace(runs=runs[:room].copy(), vectors=vectors[:room].copy())
-        self.pool.counters[[pool.FREE, pool.FREE_RUNS]] = pool.NONE, 0
-        pool.add_runs(self.pool, live)
+    def _empty(self, runs: int, partitions: int) -> pool.Pool:
+        """A pool without runs and partitions, but with room for twice as many."""
+        old, plan, size = self.pool, self.layout.plan, 2 * max(_RUNS, runs)
+        old.counters[: pool.ENDS] = pool.NONE, 0, pool.NONE
+        empty = old._replace(
+            runs=np.zeros((size, old.runs.shape[1]), np.int64),
+            vectors=np.zeros((size, old.vectors.shape[1])),
+            heads=old.heads[:0], partitions=old.partitions[:0], keys=old.keys[:0],
+        )  # fmt: skip
+        pool.add_runs(empty, 0)
+        # A power of two.
+        return with_partitions(plan, empty, 2 << (max(_PARTITIONS, partitions) - 1).bit_length())
 
     def _live(self) -> int:
-        return int(len(self.pool.runs) - self.pool.counters[pool.FREE_RUNS])
+        return int(len(self.pool.runs) - self.pool.counters[tables.FREE_RUNS])
