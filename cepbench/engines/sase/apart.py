@@ -14,20 +14,23 @@ from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import pool, tables
 from cepbench.engines.sase.kernels.room import with_partitions
-from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instructions import STACK
 
 #: Accepting runs whose matches are constructed together.
 _ENDS = 1 << 14
 
-#: Runs, and partitions, for which there is room at first.
+#: Room for runs and partitions that is kept when they have expired.
+_SMALL = 1 << 10
+
+#: Twice as many runs, and partitions, there is room for at first.
 _RUNS, _PARTITIONS = 16, 4
 
 
 class ApartEngine(AutomatonEngine):
     """Keeps runs apart, in lists by partition; see :class:`AutomatonEngine`.
 
-    Those that have expired are removed, with their partitions, each time that half a window has passed.
+    Runs that have expired are removed when an event visits them, and all of them, with their partitions,
+    when the tables have grown or a window has passed.
 
     ``columns`` of runs, ``end_columns`` of accepting ones and ``counters`` are how many the kernel
     has.
@@ -42,6 +45,7 @@ class ApartEngine(AutomatonEngine):
         "pool.keys",
         "pool.partition_buckets",
         "_compacted",
+        "_size",
     )
 
     def __init__(self, task: BranchTask, *, columns: int, end_columns: int, counters: int) -> None:
@@ -60,16 +64,20 @@ class ApartEngine(AutomatonEngine):
             stack=np.empty(STACK),
         )
         #: The time of the event after which expired runs have been removed.
-        self._compacted = -NEVER
+        self._compacted = 0
+        #: How many runs and partitions there was room for then.
+        self._size = 0
         self._compact(0)
         self._prunes = task.branches[0].output != "all"
 
     def _round(self, events: tables.Events) -> None:
         super()._round(events)
-        now, window = int(events.times[-1]), self.layout.plan.window
-        if 2 * (now - self._compacted) >= window or self._live() > self.task.limit:
+        now, size = int(events.times[-1]), len(self.pool.runs) + len(self.pool.partitions)
+        earliest = now - self.layout.plan.window
+        is_due = size > self._size or earliest >= self._compacted
+        if (is_due and size > room_for_more(_SMALL)) or self._live() > self.task.limit:
             self._measure()
-            self._compact(now - window)
+            self._compact(earliest)
             self._compacted = now
 
     def _construct(self) -> None:
@@ -97,10 +105,9 @@ class ApartEngine(AutomatonEngine):
     def _add_runs(self) -> None:
         """Double the room for runs."""
         runs, vectors = self.pool.runs, self.pool.vectors
-        more = max(_RUNS, len(runs))
         self.pool = self.pool._replace(
-            runs=np.concatenate((runs, np.zeros((more, runs.shape[1]), np.int64))),
-            vectors=np.concatenate((vectors, np.zeros((more, vectors.shape[1])))),
+            runs=np.concatenate((runs, np.zeros_like(runs))),
+            vectors=np.concatenate((vectors, np.zeros_like(vectors))),
         )
         pool.add_runs(self.pool, len(runs))
 
@@ -120,10 +127,11 @@ class ApartEngine(AutomatonEngine):
         partitions = len(np.unique(old.runs[numbers, pool.PARTITION]))
         self.pool = self._empty(len(numbers), partitions)
         pool.keep(self.layout.plan, self.pool, old, earliest)
+        self._size = len(self.pool.runs) + len(self.pool.partitions)
 
     def _empty(self, runs: int, partitions: int) -> pool.Pool:
         """A pool without runs and partitions, but with room for twice as many."""
-        old, plan, size = self.pool, self.layout.plan, 2 * max(_RUNS, runs)
+        old, plan, size = self.pool, self.layout.plan, 2 * max(2, room_for_more(_RUNS), runs)
         old.counters[: pool.ENDS] = pool.NONE, 0, pool.NONE
         empty = old._replace(
             runs=np.zeros((size, old.runs.shape[1]), np.int64),
@@ -132,7 +140,9 @@ class ApartEngine(AutomatonEngine):
         )  # fmt: skip
         pool.add_runs(empty, 0)
         # A power of two.
-        return with_partitions(plan, empty, 2 << (max(_PARTITIONS, partitions) - 1).bit_length())
+        return with_partitions(
+            plan, empty, 2 << (max(room_for_more(_PARTITIONS), partitions) - 1).bit_length()
+        )
 
     def _live(self) -> int:
         return int(len(self.pool.runs) - self.pool.counters[tables.FREE_RUNS])

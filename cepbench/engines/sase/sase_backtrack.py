@@ -72,16 +72,16 @@ class BacktrackEngine(ApartEngine):
             partitions
         ):
             self._add_partitions()
-        # The events of a partition side by side, in the order of their positions.
+        # The events of a partition side by side, in the order of their positions; behind those of none.
         order = np.argsort(partitions, kind="stable")
-        order = order[np.searchsorted(partitions, 0, sorter=order) :]
-        numbers, begins = np.unique(partitions[order], return_index=True)
+        its = partitions[order]
+        begins = np.flatnonzero(its > np.append(-1, its[:-1]))
         counters = self.pool.counters
         counters[COUNTERS_OF_ALL:] = 0
         counters[[kernel.TOP, kernel.LATEST]] = NONE
         counters[kernel.SOURCE], counters[kernel.BOUND] = kernel.ARRIVES, NEVER
         events = events._replace(rows=events.rows[order])
-        return events, numbers, np.append(begins, len(order))
+        return events, its[begins], np.append(begins, len(order))
 
     def _advance(self, events: tables.Events, numbers: np.ndarray, spans: np.ndarray) -> bool:
         return bool(

@@ -77,6 +77,7 @@ def backtrack(plan, pool, graph, events, numbers, spans, limit, counts, prunes):
         if counters[SOURCE] == ARRIVES:
             # Runs that have read all events are entered anew.
             counters[SOURCE] = taken(pool, partition, events.times[events.rows[end - 1]])
+            counters[NEXT_ROW] = counters[READ] = spans[current]
         if counters[SOURCE] >= 0:
             run = _popped(pool, SOURCE)
             runs[run, FROM], runs[run, MADE] = spans[current], 0
@@ -92,7 +93,6 @@ def backtrack(plan, pool, graph, events, numbers, spans, limit, counts, prunes):
                 counters[NEXT_ROW] = counters[BOUND]
             else:
                 counters[CURRENT], counters[SOURCE] = current + 1, ARRIVES
-                counters[NEXT_ROW] = counters[READ] = end
             counters[BOUND], counters[LATEST] = NEVER, NONE
     return True
 

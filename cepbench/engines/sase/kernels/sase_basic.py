@@ -19,7 +19,6 @@ from cepbench.engines.sase.kernels.pool import (
     LAST,
     NONE,
     ORIGIN,
-    PARTITION,
     RUN_STATE,
     SETTLED,
     START,
