@@ -13,19 +13,24 @@ from cepbench.engines.runs.matches import Column
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import pool, tables
-from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.kernels.room import with_partitions
 from cepbench.kernels.instructions import STACK
 
 #: Accepting runs whose matches are constructed together.
 _ENDS = 1 << 14
 
-#: Runs for which there is room at first.
-_RUNS = 16
+#: Room for runs and partitions that is kept when they have expired.
+_SMALL = 1 << 10
+
+#: Twice as many runs, and partitions, there is room for at first.
+_RUNS, _PARTITIONS = 16, 4
 
 
 class ApartEngine(AutomatonEngine):
-    """Keeps runs apart, in partitions that are numbered anew in each round; see
-    :class:`AutomatonEngine`.
+    """Keeps runs apart, in lists by partition; see :class:`AutomatonEngine`.
+
+    Runs that have expired are removed when an event visits them, and all of them, with their partitions,
+    when the tables have grown or a window has passed.
 
     ``columns`` of runs, ``end_columns`` of accepting ones and ``counters`` are how many the kernel
     has.
@@ -35,7 +40,12 @@ class ApartEngine(AutomatonEngine):
         "pool.runs",
         "pool.vectors",
         "pool.counters",
-        "_partitions.held",
+        "pool.heads",
+        "pool.partitions",
+        "pool.keys",
+        "pool.partition_buckets",
+        "_compacted",
+        "_size",
     )
 
     def __init__(self, task: BranchTask, *, columns: int, end_columns: int, counters: int) -> None:
@@ -43,20 +53,32 @@ class ApartEngine(AutomatonEngine):
         self.pool = pool.Pool(
             runs=np.zeros((0, columns), np.int64),
             vectors=np.zeros((0, self.layout.width)),
+            heads=np.zeros((0, pool.HEADS), np.int64),
+            partitions=np.zeros((0, tables.PARTITION_COLUMNS), np.int64),
+            keys=np.zeros((0, len(self.layout.plan.keys))),
+            partition_buckets=np.zeros(0, np.int64),
             ends=np.zeros((room_for_more(_ENDS), end_columns), np.int64),
             counters=np.zeros(counters, np.int64),
             tallies=self.tallies,
             profile=self.profile,
             stack=np.empty(STACK),
         )
-        self.pool.counters[pool.FREE] = pool.NONE
-        self._partitions = Partitions(self.layout.plan.keys)
+        #: The time of the event after which expired runs have been removed.
+        self._compacted = 0
+        #: How many runs and partitions there was room for then.
+        self._size = 0
+        self._compact(0)
         self._prunes = task.branches[0].output != "all"
 
     def _round(self, events: tables.Events) -> None:
         super()._round(events)
-        self._measure()
-        self._compact(int(events.times[-1]) - self.layout.plan.window)
+        now, size = int(events.times[-1]), len(self.pool.runs) + len(self.pool.partitions)
+        earliest = now - self.layout.plan.window
+        is_due = size > self._size or earliest >= self._compacted
+        if (is_due and size > room_for_more(_SMALL)) or self._live() > self.task.limit:
+            self._measure()
+            self._compact(earliest)
+            self._compacted = now
 
     def _construct(self) -> None:
         ends, counters = self.pool.ends, self.pool.counters
@@ -73,41 +95,54 @@ class ApartEngine(AutomatonEngine):
 
     def _make_room(self) -> None:
         runs, ends, counters = self.pool.runs, self.pool.ends, self.pool.counters
-        if 2 * counters[pool.FREE_RUNS] < max(1, len(runs)):
+        if 2 * counters[tables.FREE_RUNS] < len(runs):
             self._add_runs()
+        if counters[tables.FREE_PARTITION] < 0:
+            self._add_partitions()
         if 2 * (counters[pool.ENDS] + pool.ENDS_A_STEP) > len(ends):
             self.pool = self.pool._replace(ends=np.concatenate((ends, ends)))
 
     def _add_runs(self) -> None:
         """Double the room for runs."""
         runs, vectors = self.pool.runs, self.pool.vectors
-        more = max(_RUNS, len(runs))
         self.pool = self.pool._replace(
-            runs=np.concatenate((runs, np.zeros((more, runs.shape[1]), np.int64))),
-            vectors=np.concatenate((vectors, np.zeros((more, vectors.shape[1])))),
+            runs=np.concatenate((runs, np.zeros_like(runs))),
+            vectors=np.concatenate((vectors, np.zeros_like(vectors))),
         )
         pool.add_runs(self.pool, len(runs))
 
-    def _waiting(self) -> np.ndarray:
-        """The numbers of the runs that go on with the next events."""
-        return np.flatnonzero(self.pool.runs[:, pool.RUN_STATE] >= 0)
+    def _add_partitions(self) -> None:
+        """Double the room for partitions."""
+        size = 2 * len(self.pool.partitions)
+        self.pool = with_partitions(self.layout.plan, self.pool, size)
+
+    def _numbers(self, earliest: int) -> np.ndarray:
+        """The numbers of the runs that began at ``earliest`` or later."""
+        runs = self.pool.runs
+        return np.flatnonzero((runs[:, pool.RUN_STATE] >= 0) & (runs[:, pool.START] >= earliest))
 
     def _compact(self, earliest: int) -> None:
-        """Keep the runs alone that began at ``earliest`` or later."""
-        runs, numbers = self.pool.runs, self._waiting()
-        live = numbers[runs[numbers, pool.START] >= earliest]
-        self._take(live[self._partitions.keep(runs[live, pool.PARTITION])])
+        """Keep the runs alone that began at ``earliest`` or later, and their partitions."""
+        old, numbers = self.pool, self._numbers(earliest)
+        partitions = len(np.unique(old.runs[numbers, pool.PARTITION]))
+        self.pool = self._empty(len(numbers), partitions)
+        pool.keep(self.layout.plan, self.pool, old, earliest)
+        self._size = len(self.pool.runs) + len(self.pool.partitions)
 
-    def _take(self, numbers: np.ndarray) -> None:
-        """Keep the runs of these numbers alone, in this order, in front of free ones."""
-        runs, vectors = self.pool.runs, self.pool.vectors
-        live, room = len(numbers), 2 * max(_RUNS, len(numbers))
-        if (numbers != np.arange(live)).any():
-            runs[:live], vectors[:live] = runs[numbers], vectors[numbers]
-        if len(runs) > 2 * room:
-            self.pool = self.pool._replace(runs=runs[:room].copy(), vectors=vectors[:room].copy())
-        self.pool.counters[[pool.FREE, pool.FREE_RUNS]] = pool.NONE, 0
-        pool.add_runs(self.pool, live)
+    def _empty(self, runs: int, partitions: int) -> pool.Pool:
+        """A pool without runs and partitions, but with room for twice as many."""
+        old, plan, size = self.pool, self.layout.plan, 2 * max(2, room_for_more(_RUNS), runs)
+        old.counters[: pool.ENDS] = pool.NONE, 0, pool.NONE
+        empty = old._replace(
+            runs=np.zeros((size, old.runs.shape[1]), np.int64),
+            vectors=np.zeros((size, old.vectors.shape[1])),
+            heads=old.heads[:0], partitions=old.partitions[:0], keys=old.keys[:0],
+        )  # fmt: skip
+        pool.add_runs(empty, 0)
+        # A power of two.
+        return with_partitions(
+            plan, empty, 2 << (max(room_for_more(_PARTITIONS), partitions) - 1).bit_length()
+        )
 
     def _live(self) -> int:
-        return int(len(self.pool.runs) - self.pool.counters[pool.FREE_RUNS])
+        return int(len(self.pool.runs) - self.pool.counters[tables.FREE_RUNS])

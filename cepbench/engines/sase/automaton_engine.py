@@ -55,7 +55,7 @@ class AutomatonEngine(Engine):
     )
 
     #: Whether a round changes something even if it reads no event.
-    minds_time: ClassVar[bool] = True
+    minds_time: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -142,6 +142,8 @@ class CountingEngine(AutomatonEngine):
         "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
     )  # fmt: skip
 
+    minds_time = True
+
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
         layout = layout or count_layout(task)
         assert layout is not None

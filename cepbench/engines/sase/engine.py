@@ -35,8 +35,6 @@ class SaseEngine(AutomatonEngine):
         "_state.graph.nodes", "_state.graph.totals",
     )  # fmt: skip
 
-    minds_time = False
-
     def __init__(
         self,
         task: BranchTask,

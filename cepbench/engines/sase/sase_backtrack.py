@@ -28,13 +28,12 @@ from cepbench.engines.sase.apart import ApartEngine
 from cepbench.engines.sase.automaton_engine import BUFFER
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels.partitions import number
 from cepbench.engines.sase.kernels.pool import (
     COUNTERS_OF_ALL,
     ENDS,
     NONE,
     ORIGIN,
-    PARTITION,
-    RUN_STATE,
 )
 from cepbench.engines.sase.kernels.profile import STORED, SUM
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
@@ -66,36 +65,31 @@ class BacktrackEngine(ApartEngine):
         return super().work | ({"buffer_writes": written} if self.task.reports else {})
 
     def _arranged(self, events: tables.Events) -> tuple[Any, ...]:
-        its, held, number = self._partitions.of(events)
-        # Those of a partition side by side, in the order of their positions and starts.
-        rows, order = (np.argsort(numbers, kind="stable") for numbers in (its, held))
-        events = events._replace(rows=events.rows[rows])
-        edges = np.arange(number + 1)
-        spans = np.searchsorted(its[rows], edges)
-        waiting = np.searchsorted(held[order], edges)
-        self.pool.runs[: len(held), PARTITION] = held
-        self._take(order)
+        self._earliest = int(events.times[0]) - self.layout.plan.window
+        partitions = np.empty(len(events.rows), np.int64)
+        done = 0
+        while (done := number(self.layout.plan, self.pool, events, partitions, done)) < len(
+            partitions
+        ):
+            self._add_partitions()
+        # The events of a partition side by side, in the order of their positions; behind those of none.
+        order = np.argsort(partitions, kind="stable")
+        its = partitions[order]
+        begins = np.flatnonzero(its > np.append(-1, its[:-1]))
         counters = self.pool.counters
         counters[COUNTERS_OF_ALL:] = 0
-        counters[[kernel.TOP, kernel.SUSPENDED, kernel.LATEST]] = NONE
-        counters[kernel.BOUND] = NEVER
-        return events, spans, waiting
+        counters[[kernel.TOP, kernel.LATEST]] = NONE
+        counters[kernel.SOURCE], counters[kernel.BOUND] = kernel.ARRIVES, NEVER
+        events = events._replace(rows=events.rows[order])
+        return events, its[begins], np.append(begins, len(order))
 
-    def _advance(self, events: tables.Events, spans: np.ndarray, waiting: np.ndarray) -> bool:
+    def _advance(self, events: tables.Events, numbers: np.ndarray, spans: np.ndarray) -> bool:
         return bool(
             kernel.backtrack(
-                self.layout.plan, self.pool, self._graph, events, spans, waiting,
+                self.layout.plan, self.pool, self._graph, events, numbers, spans,
                 self.task.limit, not self.task.reports, self._prunes,
             )
         )  # fmt: skip
-
-    def _waiting(self) -> np.ndarray:
-        numbers = super()._waiting()
-        return numbers[np.argsort(self.pool.runs[numbers, kernel.FROM], kind="stable")]
-
-    def _compact(self, earliest: int) -> None:
-        self._reclaim()
-        super()._compact(earliest)
 
     def _chunks_of(self, ends: np.ndarray) -> Iterator[list[Column]]:
         roots, earliest = ends.T.copy()
@@ -108,18 +102,14 @@ class BacktrackEngine(ApartEngine):
                 f"more than {self.task.limit:,} runs{of_sets} split off from one; use a shorter "
                 "window or more conditions, or allow more with partial_match_limit"
             )
-        self._check_limit(len(super()._waiting()))
-        super()._make_room()
-        self._reclaim()
-        self._graph = with_room(self._graph, len(self._graph.nodes) // 2)
-
-    def _reclaim(self) -> None:
-        """Release the nodes that no run needs."""
-        runs = self.pool.runs
-        ends = self.pool.ends[: self.pool.counters[ENDS], kernel.END_FIRST]
+        runs = self._numbers(self._earliest)
+        self._check_limit(len(runs))
         # All that later runs select is later.
-        starts = runs[runs[:, RUN_STATE] >= 0, ORIGIN].min(initial=NEVER)
+        starts = self.pool.runs[runs, ORIGIN].min(initial=NEVER)
+        super()._make_room()
+        ends = self.pool.ends[: self.pool.counters[ENDS], kernel.END_FIRST]
         reclaim(self._graph, int(ends.min(initial=starts)))
+        self._graph = with_room(self._graph, len(self._graph.nodes) // 2)
 
 
 SASE_BACKTRACK = evaluator_of_automata(

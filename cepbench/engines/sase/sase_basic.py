@@ -25,8 +25,6 @@ from cepbench.engines.sase.apart import ApartEngine
 from cepbench.engines.sase.automaton_engine import BUFFER, CONSTRUCTION
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
-from cepbench.engines.sase.kernels.pool import START
-from cepbench.engines.sase.kernels.profile import STORED
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 
 #: Selections between which the buffer is left alone, and prefixes of versions at first.
@@ -52,7 +50,6 @@ class BasicEngine(ApartEngine):
         tops = np.zeros((states, kernel.TOPS), np.int64)
         tops[:, kernel.LAST_POSITION] = -1
         self.state = kernel.State(
-            heads=np.empty((0, kernel.HEADS), np.int64),
             versions=np.zeros(
                 (max(4, room_for_more(_VERSIONS)), versioned_buffer.VERSION_COLUMNS), np.int64
             ),
@@ -74,19 +71,14 @@ class BasicEngine(ApartEngine):
         return float(self.tallies[tables.VISITED])
 
     def _arranged(self, events: tables.Events) -> tuple[Any, ...]:
-        its, held, number = self._partitions.of(events)
-        self.state = self.state._replace(heads=np.full((number, kernel.HEADS), -1))
-        self.profile[:, STORED] = 0.0  # until they are entered
-        now = int(events.times[0])
-        kernel.enter_all(self.layout.plan, self.pool, self.state, held, now)
         counters = self.pool.counters
         counters[kernel.AT], counters[kernel.AT_RUN] = 0, kernel.ARRIVES
-        return events, its
+        return (events,)
 
-    def _advance(self, events: tables.Events, partitions: np.ndarray) -> bool:
+    def _advance(self, events: tables.Events) -> bool:
         plan = self.layout.plan
         ended = kernel.advance_apart(
-            plan, self.pool, self.state, events, partitions, not self.task.reports, self._prunes
+            plan, self.pool, self.state, events, not self.task.reports, self._prunes
         )
         row = -1 if ended else events.rows[self.pool.counters[kernel.AT]]
         self._earliest = int(events.times[row]) - plan.window
@@ -117,8 +109,7 @@ class BasicEngine(ApartEngine):
 
     def _make_room(self) -> None:
         state, counters = self.state, self.pool.counters
-        live = self.pool.runs[self._waiting(), START] >= self._earliest
-        self._check_limit(int(np.count_nonzero(live)))
+        self._check_limit(len(self._numbers(self._earliest)))
         super()._make_room()
         first, behind = counters[kernel.FIRST_VERSION], counters[kernel.NEXT_VERSION]
         size = len(state.versions)

@@ -24,7 +24,7 @@ from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
 from tests.engines.detection.checks import check, check_in_batches, found_in
 from tests.engines.detection.constructs import AUTOMATA, NEXT, able, construct_cases
-from tests.engines.detection.strategies import batches_of, event_frames, events_of, stream_of
+from tests.engines.detection.strategies import Case, batches_of, event_frames, events_of, stream_of
 from tests.naive.automaton import automaton_matches
 
 #: Engines of automata.
@@ -122,6 +122,40 @@ def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) ->
         for name in ENGINES:
             check(case, expected, None, name)
             check_in_batches(case, expected, None, name, batches, restored)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("strategy", ["any", "next", "partition_contiguity(s)"])
+@given(data=st.data())
+@examples(6)
+def test_keys_that_come_and_go_one_event_at_a_time(strategy: str, data: st.DataObject) -> None:
+    """Runs wait in their partition, also those that began with missing values, over ties and restores."""
+    keys = data.draw(st.sampled_from(["[s]", "[s] AND [y]"]))
+    middle = data.draw(st.sampled_from(["B b", "KL(B b)"]))
+    output = data.draw(st.sampled_from(["all", "non_overlap"]))
+    pattern = parse(
+        f"PATTERN SEQ(A a, {middle}, C c) WHERE {keys} AND c.x >= a.x STRATEGY {strategy} "
+        f"OUTPUT {output} WITHIN {data.draw(st.sampled_from([2, 4, 20]))} units"
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    events = pd.DataFrame(
+        {
+            "type": rng.choice(["A", "A", "B", "C"], 24),
+            "time": rng.integers(0, 2, 24).cumsum(),
+            "x": rng.integers(0, 2, 24),
+            "y": rng.integers(0, 2, 24),
+            "s": rng.choice(np.array(["u", "v", "w", None], object), 24),
+        }
+    )
+    case = Case(pattern, events)
+    expected = automaton_matches(pattern, events)
+    single = [case.stream[at : at + 1] for at in range(len(events))]
+    place = data.draw(st.integers(0, 24))
+    restored = [at == place for at in range(len(single))]
+    with pieces_of(room=data.draw(st.sampled_from([2, 8]))):
+        for name in ENGINES:
+            check(case, expected, None, name)
+            check_in_batches(case, expected, None, name, single, restored)
 
 
 @pytest.mark.kernel

@@ -455,9 +455,9 @@ def _start(row, partition, tied, plan, state, events):
     if target == plan.states:
         return
     if partition < 0:
+        if partitions.is_missing(plan, events, row):
+            return
         partition = partitions.add(plan, state, events, row)
-    if partition < 0:
-        return
     run = new_run(state, target, partition)
     for column in range(vectors.shape[1]):
         vectors[run, column] = scratch[column]

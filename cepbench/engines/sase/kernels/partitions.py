@@ -1,8 +1,12 @@
-"""Partitions: the events that share the values of ``[attribute]``, found by hash."""
+"""Partitions: the events that share the values of ``[attribute]``, found by hash.
+
+Tables of partitions are in the state of merged runs, and in the pool of runs that are apart.
+"""
 
 from __future__ import annotations
 
 from cepbench.engines.sase.kernels.tables import (
+    BEGIN,
     FREE_PARTITION,
     NEXT_PARTITION,
     NEXT_START,
@@ -33,23 +37,64 @@ def find(plan, state, events, row):
 
 @njit_in_place
 def add(plan, state, events, row):
-    """A new partition for an event; -1 if a value is missing, so that nothing equals it."""
+    """A new partition for an event, which is alone there if a value is missing: nothing equals it."""
+    partition = new(state)
+    its = state.partitions[partition]
+    for key in range(len(plan.keys)):
+        state.keys[partition, key] = events.values[plan.keys[key], row]
+    if not is_missing(plan, events, row):
+        bucket = _bucket_of_event(plan, state, events, row)
+        its[NEXT_PARTITION] = state.partition_buckets[bucket]
+        state.partition_buckets[bucket] = partition
+    return partition
+
+
+@njit_in_place
+def copied(state, old, partition):
+    """A partition with the values of one of an ``old`` state; it is in no bucket yet."""
+    copy = new(state)
+    for key in range(state.keys.shape[1]):
+        state.keys[copy, key] = old.keys[partition, key]
+    return copy
+
+
+@njit_in_place
+def new(state):
+    """A partition without values, in no bucket."""
+    partition = state.counters[FREE_PARTITION]
+    state.counters[FREE_PARTITION] = state.partitions[partition, NEXT_PARTITION]
+    state.heads[partition] = _NONE
+    its = state.partitions[partition]
+    its[OF_RUNS] = its[NEXT_START] = its[OLDEST] = 0
+    return partition
+
+
+@njit_in_place
+def is_missing(plan, events, row):
+    """Whether a value is missing by which events are in partitions."""
     for key in range(len(plan.keys)):
         value = events.values[plan.keys[key], row]
         if value != value:
-            return _NONE
-    partition = state.counters[FREE_PARTITION]
-    state.counters[FREE_PARTITION] = state.partitions[partition, NEXT_PARTITION]
-    for key in range(len(plan.keys)):
-        state.keys[partition, key] = events.values[plan.keys[key], row]
-    for at_state in range(plan.states):
-        state.heads[partition, at_state, :] = _NONE
-    its = state.partitions[partition]
-    its[OF_RUNS] = its[NEXT_START] = its[OLDEST] = 0
-    bucket = _bucket_of_event(plan, state, events, row)
-    its[NEXT_PARTITION] = state.partition_buckets[bucket]
-    state.partition_buckets[bucket] = partition
-    return partition
+            return True
+    return False
+
+
+@njit
+def number(plan, state, events, numbers, at):
+    """Number the partitions of ``events.rows`` from ``at`` on; -1 where none has runs yet.
+
+    ``numbers``: int64 (rows,). Returns the row behind the last one numbered: there may be no room.
+    """
+    while at < len(events.rows):
+        row = events.rows[at]
+        partition = find(plan, state, events, row)
+        if partition < 0 and events.flags[row] & plan.bits[BEGIN]:
+            if state.counters[FREE_PARTITION] < 0:
+                break
+            partition = add(plan, state, events, row)
+        numbers[at] = partition
+        at += 1
+    return at
 
 
 @njit
@@ -60,9 +105,12 @@ def chain_all(plan, state):
         return
     for partition in range(len(state.partitions)):
         if state.partitions[partition, OF_RUNS] >= 0:
-            mixed = 0
+            mixed, missing = 0, False
             for key in range(len(plan.keys)):
-                mixed = _mixed(mixed, state.keys[partition, key])
+                value = state.keys[partition, key]
+                mixed, missing = _mixed(mixed, value), missing or value != value
+            if missing:
+                continue
             bucket = mixed & (len(state.partition_buckets) - 1)
             state.partitions[partition, NEXT_PARTITION] = state.partition_buckets[bucket]
             state.partition_buckets[bucket] = partition

@@ -6,8 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.tables import PEAK_RUNS
-from cepbench.kernels.jit import njit_in_place
+from cepbench.engines.sase.kernels import partitions
+from cepbench.engines.sase.kernels.moves import waits
+from cepbench.engines.sase.kernels.profile import note_stored
+from cepbench.engines.sase.kernels.tables import (
+    FREE_PARTITION,
+    FREE_RUN,
+    FREE_RUNS,
+    OF_RUNS,
+    PEAK_RUNS,
+)
+from cepbench.kernels.jit import njit, njit_in_place
 
 # Columns of RUNS, to which engines add their own.
 RUN_STATE = 0  # -1: no run
@@ -17,9 +26,13 @@ PARTITION = 4
 FOLLOWING = 5  # in the list that it is in
 COLUMNS_OF_ALL = 6
 
-# The first COUNTERS[...]: the first free run and the number of free ones; accepting runs, and how many
-# of them are certain to be reported.
-FREE, FREE_RUNS, ENDS, SETTLED, COUNTERS_OF_ALL = range(5)
+# Columns of HEADS, by partition: the first of the runs that read the next event; the first of those that
+# wait until the time of their last event has passed, and this time.
+FIRST, WAITING, SINCE, HEADS = range(4)
+
+# COUNTERS[...] behind those of free runs and partitions: accepting runs, and how many of them are certain
+# to be reported.
+ENDS, SETTLED, COUNTERS_OF_ALL = range(FREE_PARTITION + 1, FREE_PARTITION + 4)
 
 #: No run.
 NONE = -1
@@ -33,6 +46,10 @@ class Pool(NamedTuple):
 
     runs: np.ndarray  #: int64 (capacity, columns)
     vectors: np.ndarray  #: float64 (capacity, columns): V
+    heads: np.ndarray  #: int64 (partitions, HEADS): lists of runs
+    partitions: np.ndarray  #: int64 (partitions, PARTITION_COLUMNS)
+    keys: np.ndarray  #: float64 (partitions, keys)
+    partition_buckets: np.ndarray  #: int64: a power of two
     ends: np.ndarray  #: int64 (n, columns of the engine): accepting runs
     counters: np.ndarray  #: int64
     tallies: np.ndarray  #: int64 (TALLIES,)
@@ -44,8 +61,8 @@ class Pool(NamedTuple):
 def new_run(pool, partition):
     """A run in the start state, without V."""
     runs, counters = pool.runs, pool.counters
-    run = counters[FREE]
-    counters[FREE] = runs[run, FOLLOWING]
+    run = counters[FREE_RUN]
+    counters[FREE_RUN] = runs[run, FOLLOWING]
     counters[FREE_RUNS] -= 1
     runs[run, RUN_STATE], runs[run, PARTITION] = 0, partition
     live = len(runs) - counters[FREE_RUNS]
@@ -54,22 +71,74 @@ def new_run(pool, partition):
 
 
 @njit_in_place
-def copied(pool, run):
-    """A copy of a run, in no list."""
-    copy = new_run(pool, pool.runs[run, PARTITION])
+def copied(pool, old, run):
+    """A copy of a run of an ``old`` pool, or of the same one, in no list."""
+    copy = new_run(pool, old.runs[run, PARTITION])
     for field in range(pool.runs.shape[1]):
-        pool.runs[copy, field] = pool.runs[run, field]
+        pool.runs[copy, field] = old.runs[run, field]
     for column in range(pool.vectors.shape[1]):
-        pool.vectors[copy, column] = pool.vectors[run, column]
+        pool.vectors[copy, column] = old.vectors[run, column]
     return copy
+
+
+@njit_in_place
+def enter(run, now, tied, plan, pool):
+    """Enter a run in a list of its partition; ``tied``: whether more events may come at ``now``."""
+    runs, partition = pool.runs, pool.runs[run, PARTITION]
+    note_stored(pool.profile, runs[run, RUN_STATE], 1)
+    if tied and waits(runs[run, RUN_STATE], runs[run, LAST], now, plan):
+        pool.heads[partition, SINCE] = now
+        _link(pool, run, partition, WAITING)
+    else:
+        _link(pool, run, partition, FIRST)
+
+
+@njit_in_place
+def _link(pool, run, partition, which):
+    pool.runs[run, FOLLOWING] = pool.heads[partition, which]
+    pool.heads[partition, which] = run
+
+
+@njit_in_place
+def taken(pool, partition, now):
+    """The first of the runs of a partition that read events until ``now``, which leave their list."""
+    if pool.heads[partition, SINCE] < now:
+        _wake(pool, partition)
+    run = pool.heads[partition, FIRST]
+    pool.heads[partition, FIRST] = NONE
+    return run
+
+
+@njit_in_place
+def _wake(pool, partition):
+    """Let the runs of a partition that wait read the next event."""
+    run = pool.heads[partition, WAITING]
+    pool.heads[partition, WAITING] = NONE
+    while run >= 0:
+        following = pool.runs[run, FOLLOWING]
+        _link(pool, run, partition, FIRST)
+        run = following
+
+
+@njit_in_place
+def free_all(pool, partition):
+    """End all runs of a partition."""
+    _wake(pool, partition)
+    run = pool.heads[partition, FIRST]
+    while run >= 0:
+        following = pool.runs[run, FOLLOWING]
+        note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
+        free(pool, run)
+        run = following
+    pool.heads[partition, FIRST] = NONE
 
 
 @njit_in_place
 def free(pool, run):
     """End a run that is in no list."""
     pool.runs[run, RUN_STATE] = NONE
-    pool.runs[run, FOLLOWING] = pool.counters[FREE]
-    pool.counters[FREE] = run
+    pool.runs[run, FOLLOWING] = pool.counters[FREE_RUN]
+    pool.counters[FREE_RUN] = run
     pool.counters[FREE_RUNS] += 1
 
 
@@ -78,3 +147,32 @@ def add_runs(pool, old):
     """Let the runs from number ``old`` on be free ones, of which the first are used first."""
     for run in range(len(pool.runs) - 1, old - 1, -1):
         free(pool, run)
+
+
+@njit
+def keep(plan, pool, old, earliest):
+    """Copy the runs of an ``old`` pool that began at ``earliest`` or later, with their partitions.
+
+    All runs are in lists; there is room for them in the pool, which has none yet.
+    """
+    if len(plan.keys) == 0:
+        partitions.new(pool)  # the only one, which is never removed
+    for partition in range(len(old.partitions)):
+        if old.partitions[partition, OF_RUNS] < 0:
+            continue
+        kept = 0 if len(plan.keys) == 0 else NONE
+        for which in (FIRST, WAITING):
+            run = old.heads[partition, which]
+            while run >= 0:
+                if old.runs[run, START] < earliest:
+                    note_stored(pool.profile, old.runs[run, RUN_STATE], -1)
+                else:
+                    if kept < 0:
+                        kept = partitions.copied(pool, old, partition)
+                    copy = copied(pool, old, run)
+                    pool.runs[copy, PARTITION] = kept
+                    _link(pool, copy, kept, which)
+                run = old.runs[run, FOLLOWING]
+        if kept >= 0:
+            pool.heads[kept, SINCE] = old.heads[partition, SINCE]
+    partitions.chain_all(plan, pool)

@@ -7,6 +7,8 @@ needed, since the nodes of the match graph are in a ring.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 import numpy as np
 
 from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, room, with_room
@@ -48,6 +50,11 @@ from cepbench.kernels.exact import widened
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.jit import njit
 
+if TYPE_CHECKING:
+    from cepbench.engines.sase.kernels.pool import Pool
+
+_S = TypeVar("_S", State, "Pool")
+
 #: The least number of cells.
 _CELLS = 1 << 12
 
@@ -88,7 +95,7 @@ def empty_state(plan: Plan, columns: int, tallies: np.ndarray, profile: np.ndarr
         roots=np.empty((2, _ROOTS if plan.reports else 0), np.int64),
         values=np.empty((len(plan.returned), _ROOTS)),
     )
-    state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
+    state = with_partitions(plan, _with_runs(plan, state, 16), 4)
     if not len(plan.keys):
         # The only partition, which is never removed.
         state.counters[FREE_PARTITION] = state.partitions[0, NEXT_PARTITION]
@@ -108,7 +115,7 @@ def roomier(plan: Plan, state: State, earliest: int, first_position: int) -> Sta
         state = _with_runs(plan, state, 2 * capacity)
     used = int(np.count_nonzero(state.partitions[:, OF_RUNS] >= 0))
     if 2 * used >= len(state.partitions):
-        state = _with_partitions(plan, state, 2 * len(state.partitions))
+        state = with_partitions(plan, state, 2 * len(state.partitions))
     if plan.counts:
         return _with_cells(plan, state)
     reclaim(state.graph, first_position)
@@ -136,8 +143,8 @@ def _with_runs(plan: Plan, state: State, capacity: int) -> State:
     return state
 
 
-def _with_partitions(plan: Plan, state: State, capacity: int) -> State:
-    """The state with room for more partitions."""
+def with_partitions(plan: Plan, state: _S, capacity: int) -> _S:
+    """The state, or the pool of runs, with room for more partitions."""
     old = len(state.partitions)
     table = np.full((capacity, PARTITION_COLUMNS), -1)
     table[:old] = state.partitions
@@ -145,7 +152,7 @@ def _with_partitions(plan: Plan, state: State, capacity: int) -> State:
         np.arange(old + 1, capacity), state.counters[FREE_PARTITION]
     )
     state.counters[FREE_PARTITION] = old
-    heads = np.full((capacity, plan.states, HEADS), -1)
+    heads = np.full((capacity, *state.heads.shape[1:]), -1)
     heads[:old] = state.heads
     keys = np.zeros((capacity, len(plan.keys)))
     keys[:old] = state.keys

@@ -13,7 +13,6 @@ from cepbench.engines.sase.kernels.pool import (
     COUNTERS_OF_ALL,
     ENDS,
     FOLLOWING,
-    FREE_RUNS,
     LAST,
     NONE,
     ORIGIN,
@@ -21,47 +20,51 @@ from cepbench.engines.sase.kernels.pool import (
     SETTLED,
     START,
     copied,
+    enter,
     free,
+    free_all,
     new_run,
+    taken,
 )
 from cepbench.engines.sase.kernels.profile import note_moves
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 
-# Further columns of RUNS: node of the last event in the graph; the row from which a run reads, or the
-# number of those suspended before it; the moves on that event that other runs have made.
+# Further columns of RUNS: node of the last event in the graph; the row from which a run reads; the moves
+# on that event that other runs have made.
 NODE, FROM, MADE, RUN_COLUMNS = range(COLUMNS_OF_ALL, COLUMNS_OF_ALL + 4)
 
 # Columns of ENDS, by accepting run: node of its last event, position of its first one.
 END_NODE, END_FIRST, END_COLUMNS = range(3)
 
-# Further COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next; the
-# singleton run, before the postponed ones in their list; of this partition the last one that has read
-# all events, before the others in their list; how many there are of all partitions; the row behind
-# those read; the row of the last event of the match to be reported, and the position of its first
-# one; runs split off from one.
+# Further COUNTERS[...]: the partition, by its number in the batch; the run that waits for it, before the
+# others in their list, and the row, to begin with next; the singleton run, before the postponed ones in
+# their list; the row behind those read; the row of the last event of the match to be reported, and the
+# position of its first one; runs split off from one.
 (
-    CURRENT, SOURCE, NEXT_ROW, TOP, SUSPENDED, NUMBER, READ, BOUND, LATEST, COPIES, COUNTERS,
-) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 11)  # fmt: skip
+    CURRENT, SOURCE, NEXT_ROW, TOP, READ, BOUND, LATEST, COPIES, COUNTERS,
+) = range(COUNTERS_OF_ALL, COUNTERS_OF_ALL + 9)  # fmt: skip
+
+#: The value of ``SOURCE`` before a partition.
+ARRIVES = -2
 
 
 @njit_in_place
-def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
+def backtrack(plan, pool, graph, events, numbers, spans, limit, counts, prunes):
     """Process a batch of events, whose rows are by partition, from where ``pool.counters`` says.
 
-    ``spans``, ``waiting``: int64 (partitions + 1,), where in ``events.rows`` and in
-    ``pool.runs``, of those that had read all events of the last batch, each partition begins.
-    ``limit``: maximum number of runs that are split off from one. ``counts``: whether matches are
+    ``numbers``, ``spans``: int64 (partitions,) and (partitions + 1,), the partitions of the events,
+    and where in ``events.rows`` each begins. ``limit``: maximum number of runs that are split off from one. ``counts``: whether matches are
     only counted. ``prunes``: whether only the matches of OUTPUT non_overlap are wanted.
 
     Returns whether all events have been processed; else a table is full, or the limit exceeded.
     """
     runs, counters = pool.runs, pool.counters
-    while counters[CURRENT] < len(spans) - 1:
+    while counters[CURRENT] < len(numbers):
         current = counters[CURRENT]
-        end = spans[current + 1]
+        partition, end = numbers[current], spans[current + 1]
         if (
-            counters[FREE_RUNS] == 0
+            counters[tables.FREE_RUNS] == 0
             or counters[ENDS] == len(pool.ends)
             or counters[COPIES] > limit
             or (room(graph) < 1 and not counts)
@@ -71,25 +74,25 @@ def backtrack(plan, pool, graph, events, spans, waiting, limit, counts, prunes):
             _step(plan, pool, graph, events, end, counts, prunes)
             continue
         counters[COPIES] = 0
-        if counters[SOURCE] < waiting[current + 1]:
-            run = counters[SOURCE]
-            counters[SOURCE] += 1
+        if counters[SOURCE] == ARRIVES:
+            # Runs that have read all events are entered anew.
+            counters[SOURCE] = taken(pool, partition, events.times[events.rows[end - 1]])
+            counters[NEXT_ROW] = counters[READ] = spans[current]
+        if counters[SOURCE] >= 0:
+            run = _popped(pool, SOURCE)
             runs[run, FROM], runs[run, MADE] = spans[current], 0
             _push(pool, run, TOP)
         elif counters[NEXT_ROW] < min(end, counters[BOUND]):
-            _start(counters[NEXT_ROW], plan, pool, events)
+            _start(counters[NEXT_ROW], partition, plan, pool, events)
             counters[NEXT_ROW] += 1
         else:
             counters[SETTLED] = counters[ENDS]
             if counters[BOUND] != NEVER:
                 # Later matches begin after this one.
-                while counters[SUSPENDED] >= 0:
-                    free(pool, _popped(pool, SUSPENDED))
+                free_all(pool, partition)
                 counters[NEXT_ROW] = counters[BOUND]
             else:
-                counters[CURRENT] = current + 1
-                counters[SUSPENDED] = NONE
-                counters[NEXT_ROW] = counters[READ] = end
+                counters[CURRENT], counters[SOURCE] = current + 1, ARRIVES
             counters[BOUND], counters[LATEST] = NEVER, NONE
     return True
 
@@ -110,12 +113,12 @@ def _popped(pool, first):
 
 
 @njit_in_place
-def _start(at, plan, pool, events):
+def _start(at, partition, plan, pool, events):
     """Begin a run in the start state, which reads the event first."""
-    row, counters = events.rows[at], pool.counters
+    row = events.rows[at]
     if events.flags[row] & plan.bits[tables.BEGIN] == 0:
         return
-    run = new_run(pool, counters[CURRENT])
+    run = new_run(pool, partition)
     its = pool.runs[run]
     its[NODE] = NONE
     its[START], its[LAST] = events.times[row], events.times[row] - 1
@@ -135,9 +138,7 @@ def _step(plan, pool, graph, events, end, counts, prunes):
     if at == end or at >= counters[BOUND]:
         _popped(pool, TOP)
         if at == end and counters[BOUND] == NEVER:
-            its[FROM] = counters[NUMBER]
-            counters[NUMBER] += 1
-            _push(pool, run, SUSPENDED)
+            enter(run, events.times[events.rows[end - 1]], True, plan, pool)
         else:
             free(pool, run)
         return
@@ -168,7 +169,7 @@ def _step(plan, pool, graph, events, end, counts, prunes):
         # A copy goes on; the run is postponed, to read the event again.
         its[FROM] = at
         its[MADE] |= move
-        run = copied(pool, run)
+        run = copied(pool, pool, run)
         pool.runs[run, FROM] = at + 1
         _push(pool, run, TOP)
         counters[COPIES] += 1

@@ -9,24 +9,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels import tables
+from cepbench.engines.sase.kernels import partitions, tables
 from cepbench.engines.sase.kernels.moves import moves, selects, waits
 from cepbench.engines.sase.kernels.pool import (
     COLUMNS_OF_ALL,
     COUNTERS_OF_ALL,
     ENDS,
     FOLLOWING,
-    FREE_RUNS,
     LAST,
     NONE,
     ORIGIN,
-    PARTITION,
     RUN_STATE,
     SETTLED,
     START,
     copied,
+    enter,
     free,
+    free_all,
     new_run,
+    taken,
 )
 from cepbench.engines.sase.kernels.profile import elapse, note_moves, note_stored
 from cepbench.engines.sase.kernels.versioned_buffer import (
@@ -65,29 +66,23 @@ ARRIVES, STARTS = -2, -1
 #: What the moves of a run on an event may need: runs, selections, and versions.
 _RUNS, SELECTIONS, VERSIONS = 2, 2, 4
 
-# Columns of HEADS, by partition: the first of the runs that read the next event; the first and the last of
-# those that wait until the time of their last event has passed, and this time.
-FIRST, WAITING, LAST_WAITING, SINCE, HEADS = range(5)
-
 # Columns of TOPS, by stack: the number of the next event, and the position of the last one.
 NEXT_ENTRY, LAST_POSITION, TOPS = range(3)
 
 
 class State(NamedTuple):
-    """Lists of runs, and what they have selected since the buffer was updated."""
+    """What runs have selected since the buffer was updated."""
 
-    heads: np.ndarray  #: int64 (partitions, HEADS)
     versions: np.ndarray  #: int64 (capacity, VERSION_COLUMNS): a ring, a power of two
     tops: np.ndarray  #: int64 (states, TOPS)
     log: np.ndarray  #: int64 (n, LOG_COLUMNS)
 
 
 @njit_in_place
-def advance_apart(plan, pool, state, events, partitions, counts, prunes):
+def advance_apart(plan, pool, state, events, counts, prunes):
     """Process a batch of events, from where ``pool.counters`` says.
 
-    ``partitions``: int64 (rows,), of each row of ``events.rows``. ``counts``: whether matches are
-    only counted. ``prunes``: whether a match ends all runs of its partition, as OUTPUT non_overlap
+    ``counts``: whether matches are only counted. ``prunes``: whether a match ends all runs of its partition, as OUTPUT non_overlap
     does.
 
     Returns whether all events have been processed; else a table is full.
@@ -95,18 +90,19 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
     runs, counters = pool.runs, pool.counters
     while counters[AT] < len(events.rows):
         row = events.rows[counters[AT]]
-        partition = partitions[counters[AT]]
         now, flags = events.times[row], events.flags[row]
-        tied = row + 1 < len(events.times) and events.times[row + 1] == now
-        if counters[AT_RUN] == ARRIVES:
-            if state.heads[partition, SINCE] < now:
-                _wake(pool, state, partition)
+        tied = row + 1 == len(events.times) or events.times[row + 1] == now
+        partition = partitions.find(plan, pool, events, row)
+        if partition < 0 and flags & plan.bits[tables.BEGIN]:
+            if counters[tables.FREE_PARTITION] < 0:
+                return False
+            partition = partitions.add(plan, pool, events, row)
+        if partition >= 0 and counters[AT_RUN] == ARRIVES:
             # Runs that go on are entered anew.
-            counters[AT_RUN] = state.heads[partition, FIRST]
-            state.heads[partition, FIRST] = NONE
+            counters[AT_RUN] = taken(pool, partition, now)
         while counters[AT_RUN] != ARRIVES:
             if (
-                counters[FREE_RUNS] < _RUNS
+                counters[tables.FREE_RUNS] < _RUNS
                 or counters[LOGGED] + SELECTIONS > len(state.log)
                 or counters[ENDS] + SELECTIONS > len(pool.ends)
                 or counters[NEXT_VERSION] - counters[FIRST_VERSION] + VERSIONS > len(state.versions)
@@ -144,38 +140,14 @@ def advance_apart(plan, pool, state, events, partitions, counts, prunes):
                     leaves = move == tables.LEAVES
                     _select(run, leaves, copies, row, tied, plan, pool, state, events, counts)
             if found & tables.STAYS:
-                _enter(run, now, tied, plan, pool, state)
+                enter(run, now, tied, plan, pool)
             elif found & tables.OWN == 0:
                 free(pool, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
-            _report(pool, state, partition)
+            _report(pool, partition)
         elapse(pool.profile, events.rows, counters[AT], events.times)
         counters[AT] += 1
     return True
-
-
-@njit_in_place
-def _enter(run, now, tied, plan, pool, state):
-    """Enter a run in the lists of its partition; ``tied``: whether more events come at ``now``."""
-    runs, its = pool.runs, state.heads[pool.runs[run, PARTITION]]
-    note_stored(pool.profile, runs[run, RUN_STATE], 1)
-    if tied and waits(runs[run, RUN_STATE], runs[run, LAST], now, plan):
-        if its[WAITING] < 0:
-            its[LAST_WAITING], its[SINCE] = run, now
-        runs[run, FOLLOWING] = its[WAITING]
-        its[WAITING] = run
-    else:
-        runs[run, FOLLOWING] = its[FIRST]
-        its[FIRST] = run
-
-
-@njit_in_place
-def _wake(pool, state, partition):
-    """Let the runs of a partition that wait read the next event."""
-    its = state.heads[partition]
-    if its[WAITING] >= 0:
-        pool.runs[its[LAST_WAITING], FOLLOWING] = its[FIRST]
-        its[FIRST], its[WAITING] = its[WAITING], NONE
 
 
 @njit_in_place
@@ -205,7 +177,7 @@ def _select(run, leaves, copies, row, tied, plan, pool, state, events, counts):
         runs[run, RUN_DIGIT] += 1
         pool.tallies[tables.SPLIT] += 1
         if target < plan.states:
-            run = copied(pool, run)
+            run = copied(pool, pool, run)
     if selects(stack, row, pool.vectors[run], plan, pool, events):
         if counts:
             pool.tallies[tables.FOUND] += 1
@@ -226,7 +198,7 @@ def _select(run, leaves, copies, row, tied, plan, pool, state, events, counts):
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
     runs[run, LAST] = now
-    _enter(run, now, tied, plan, pool, state)
+    enter(run, now, tied, plan, pool)
 
 
 @njit_in_place
@@ -248,7 +220,7 @@ def _log(run, stack, prefix, digit, row, pool, state, events):
 
 
 @njit_in_place
-def _report(pool, state, partition):
+def _report(pool, partition):
     """End all runs of a partition in which runs have accepted; those that started last remain."""
     counters, ends = pool.counters, pool.ends
     latest = -1
@@ -261,25 +233,7 @@ def _report(pool, state, partition):
                 ends[kept, field] = ends[end, field]
             kept += 1
     counters[ENDS] = counters[SETTLED] = kept
-    _wake(pool, state, partition)
-    run = state.heads[partition, FIRST]
-    while run >= 0:
-        following = pool.runs[run, FOLLOWING]
-        note_stored(pool.profile, pool.runs[run, RUN_STATE], -1)
-        free(pool, run)
-        run = following
-    state.heads[partition, FIRST] = NONE
-
-
-@njit_in_place
-def enter_all(plan, pool, state, partitions, now):
-    """Enter the first runs, which are in no list, in those of their partitions, which are empty.
-
-    ``partitions``: int64 (runs,). ``now``: timestamp of the next event.
-    """
-    for run in range(len(partitions)):
-        pool.runs[run, PARTITION] = partitions[run]
-        _enter(run, now, True, plan, pool, state)
+    free_all(pool, partition)
 
 
 @njit_in_place
