@@ -9,6 +9,7 @@ import sys
 import xml.etree.ElementTree as ET
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,24 +21,30 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
-#: How-to pages whose code is run from top to bottom, with no name that it does not define.
+#: Pages whose code is run from top to bottom, with no name that it does not define.
 SHOWN = (
     "user_defined_generators", "user_defined_evaluators", "adaptation", "automata", "aggregates",
-    "workloads",
+    "workloads", "engine", "language", "choosing",
 )  # fmt: skip
+
+#: A piece of code, and what it prints where that is shown.
+PIECE = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
 
 
 @pytest.mark.parametrize("stem", SHOWN)
 def test_the_code_of_a_how_to_page_runs(
     stem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (DOCS / f"{stem}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) > 1
+    pieces = PIECE.findall((DOCS / f"{stem}.md").read_text(encoding="utf-8"))
+    assert len(pieces) > 1
     monkeypatch.chdir(ROOT)
-    exec(compile("\n".join(blocks), f"{stem}.md", "exec"), {"__name__": "__main__"})
-    printed = capsys.readouterr().out
-    assert "passed" in printed and "FAILED" not in printed
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for code, shown in pieces:
+        exec(compile(code, f"{stem}.md", "exec"), names)
+        printed = capsys.readouterr().out
+        assert "FAILED" not in printed
+        if shown:
+            assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -29,7 +29,7 @@ def adapt(
 ) -> None:
     """Run plans that follow the stream's statistics.
 
-    Shows when the plan was changed. Matches are counted. The first plan is made for the statistics
+    Counts the matches, and shows each change of the plan. The first plan is made for the statistics
     of the first round, or for those of --statistics.
     """
     options = named_values(option or (), "--option", typer.BadParameter)

@@ -42,11 +42,8 @@ def aggregate(
 ) -> None:
     """Compute the values of AGG, of a pattern or of a workload.
 
-    A workload is a text or file of several queries, each on lines that begin with its name: Q1 =
-    PATTERN ….
-
-    Without --output the last values are shown. Positions are those in --data, from 0, whatever part
-    is read.
+    Without --output the last values are shown. Positions are rows of --data, from 0, whatever part
+    was read.
     """
     asked = inputs.read_queries()
 

@@ -131,7 +131,7 @@ def _cepbench(
         ),
     ] = False,
 ) -> None:
-    """Compare plan generators for complex event processing.
+    """Compare plan generators and engines for complex event processing.
 
     `cepbench COMMAND --help` describes a command, with examples.
     """

@@ -27,15 +27,13 @@ def compare(
     seconds: float = 0.3,
     cost: str | None = None,
 ) -> None:
-    """Plan with every plan generator and measure every distinct plan.
+    """Measure the plans of all plan generators.
 
-    Throughputs are medians of interleaved runs; generators with equal plans share them. All plans
-    must find the same number of matches; a difference is an error.
+    Throughputs are medians of interleaved runs; generators with equal plans share them. Plans that
+    find different numbers of matches are an error.
 
-    Of several queries, each on lines that begin with its name, Q1 = PATTERN …, the planners of what
-    they reuse, on each evaluator; all plans must find the same matches.
-
-    Of a pattern with AGG, the aggregation methods, without plans; all must compute the same values.
+    For a workload, measures the plans of all planners on each evaluator. For a pattern with AGG,
+    measures the aggregation methods.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries()

@@ -38,8 +38,9 @@ def explain(
 ) -> None:
     """Compare a plan's estimates with a run, node by node.
 
-    An evaluator of automata needs no plan: the edges are shown, and what the run counted. Of several
-    queries, Q1 = PATTERN …, what each costs and finds, and which reuse was worth it. With --no-run and --statistics, or an automaton, no data is needed.
+    For an evaluator of automata, shows the edges and what the run counted. For a workload, shows
+    what each query costs and finds, and which reuse was worth it. With --no-run and --statistics,
+    or an automaton, no data is needed.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries(needs_data=run)

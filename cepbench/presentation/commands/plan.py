@@ -57,12 +57,12 @@ def plan(
 ) -> None:
     """Show plans and their estimated costs.
 
-    Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
-    cheapest order and the cheapest tree, and whether choosing a plan is worth it. Costs of orders
-    and of trees are not comparable.
+    Prints a table of plan generators, draws the plans of the given ones, or else the cheapest order
+    and the cheapest tree, and says whether choosing a plan is worth it. Costs of orders and of
+    trees are not comparable.
 
-    Of several queries, each on lines that begin with its name, Q1 = PATTERN …, the planners of what
-    they reuse, and the cheapest plan or those of the given planners.
+    For a workload, the table has the planners of reused matches, and the cheapest plan or those of
+    the given planners are shown.
     """
     asked = inputs.read_queries(needs_data=inputs.statistics is None)
     check_kind(asked, planner, alpha=alpha, last=last, rewrite=rewrite, time=time)

@@ -46,16 +46,15 @@ def run(
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 
-    An evaluator that runs without the generator's plans runs without one.
-
-    Several queries, each on lines that begin with its name, Q1 = PATTERN …, run by one plan, in which
-    they reuse each other's matches; --output writes a file for each, matches.Q1.parquet.
+    Evaluators that take no plan of a generator, such as sase, run without one.
 
     Without --output the first matches are shown. Matches are written in the order in which they
-    were found: the columns of the pattern's RETURN, or without it the time of each event and its
-    position. Positions are the rows of --data, from 0, whatever part is read, and also if they had to
-    be sorted by time. In CSV several positions have blanks between them, and several values are a
-    JSON array.
+    were found, with the columns of RETURN, or else the position and time of each event. Positions
+    are rows of --data, from 0, whatever part was read, and even if it was sorted. In CSV several
+    positions are separated by blanks, and several values are a JSON array.
+
+    The queries of a workload run by one plan, in which they reuse each other's matches; --output
+    writes a file for each, such as matches.Q1.parquet.
 
     With --spark tasks read slices of the data, which may exceed memory; matches are counted, or
     written with --output as a folder of Parquet files, in no order.

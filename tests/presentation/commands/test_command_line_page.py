@@ -22,7 +22,7 @@ VARYING = {
     "adapt": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*|(?<=%) +[\d.]+",
     "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +([\d,]+ +(?=\d)|(?=as ))",
     "explain": r"<?\d+ %$",
-    "evaluators": r"$^",
+    "evaluators": r"(?!)",
 }
 
 
