@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import cepbench
 from cepbench.experiments.analysis.checks import ClaimCheck, Selection, measure
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.gains import gains_by_weight, gains_over
@@ -46,6 +50,8 @@ from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
 RATES = {f"T{k}": 1.0 + k for k in range(12)}
 NAMES = [f"v{k}" for k in range(8)]
+#: Default of a parameter ``seed``.
+_DEFAULT = re.compile(r"\bseed: int = (\d+)[,)]")
 CASE = PlanningCase(
     PatternSpec("sequence-3-0", "sequence", 3, str(PATTERN), 0),
     Statistics(rates={"a": 2.0, "b": 2.1, "c": 2.2}, selectivities={("a", "b"): 0.5}),
@@ -186,3 +192,9 @@ def test_two_pairs_of_variables_have_draws_of_their_own() -> None:
     found = sample_statistics(pattern, stream(), pairs=99).pairs
     assert found["a", "b"].candidates == found["a", "c"].candidates > 99
     assert found["a", "b"].held != found["a", "c"].held
+
+
+def test_a_seed_that_is_not_given_is_0() -> None:
+    sources = Path(cepbench.__file__).parent.rglob("*.py")
+    found = Counter(its for path in sources for its in _DEFAULT.findall(path.read_text()))
+    assert found.keys() == {"0"} and found["0"] > 20

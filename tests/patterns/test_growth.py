@@ -183,14 +183,15 @@ def test_expressions_by_hand_have_the_depth_of_those_read(make: Any) -> None:
         parse(text.replace("a.x", "(a.x + 1)"))
 
 
-def test_structures_by_hand_have_the_depth_of_those_read() -> None:
+@pytest.mark.parametrize("operator", Operator)
+def test_structures_by_hand_have_the_depth_of_those_read(operator: Operator) -> None:
     item: Variable | Structure = Variable("a", "A")
     for _ in range(MAXIMUM_DEPTH):
-        item = Structure(Operator.SEQ, (item,))
+        item = Structure(operator, (item,))
     text = f"PATTERN {item} WITHIN 1 s"
     assert parse(text).structure == item
     with pytest.raises(UnsupportedPatternError, match="more than 60 deep"):
-        Structure(Operator.SEQ, (item,))
+        Structure(operator, (item,))
     with pytest.raises(PatternSyntaxError, match="more than 60 deep"):
         parse(text.replace("A a", "AND(A a)"))
 

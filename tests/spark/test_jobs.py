@@ -50,6 +50,12 @@ def test_results_come_in_the_order_of_the_items(spark: SparkSession) -> None:
     assert run_job(spark, _double, [], name="double") == []
 
 
+def test_what_is_finished_is_asked_for_where_it_can_be(spark: SparkSession) -> None:
+    asked = []
+    run_job(spark, _sleep, [0.5] * 2, name="sleep", finished=lambda: asked.append(0) or len(asked))
+    assert asked
+
+
 def test_an_error_of_ours_arrives_as_it_is(spark: SparkSession) -> None:
     with pytest.raises(StreamError, match=r"^row 7 is out of order$"):
         run_job(spark, _refuse, [7], name="refuse")

@@ -186,6 +186,10 @@ def test_backtracking_reads_events_again() -> None:
         [5, "begin", "F"],
     ]
     assert traced.matches[["a", "b", "c"]].to_numpy().tolist() == [[(0, 1, 2, 3), 4, 5]]
+    short = stream_of(pd.DataFrame({"type": ["A", "B"], "time": [1, 2]}))
+    runs = cep.trace("PATTERN SEQ(A a, B b) WITHIN 9 units", short, evaluator="sase-backtrack").runs
+    # The event that completes one run is read again by the one that ignores it.
+    assert runs["move"].tolist() == ["begin", "begin", "backtrack", "ignore"]
 
 
 @pytest.mark.parametrize("evaluator", TRACED)

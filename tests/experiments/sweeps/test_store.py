@@ -170,6 +170,15 @@ def test_rows_are_in_the_file_at_once_and_on_the_disk_after_a_second(
     assert [text.count(b"\n") for text in synced] == [3, 4]
 
 
+def test_the_name_of_a_new_journal_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    with Journal(tmp_path / "journal.jsonl"):
+        assert synced == [tmp_path.stat().st_ino]
+
+
 def test_a_cell_is_written_once(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.jsonl") as journal:
         journal.append(row())

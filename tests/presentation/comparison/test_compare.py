@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -259,6 +261,7 @@ def test_a_comparison_draws_every_run_that_ended_well(comparison: Comparison) ->
     ended = comparison[comparison["status"] == "ok"]
     assert [row["events_per_second"] for row in rows] == ended["events_per_second"].tolist()
     assert len({row["series"] for row in rows}) == len(rows) > 3
+    assert re.findall(r'"height": (\d+)', json.dumps(chart)) == [f"{20 * len(rows)}"] * 2
 
 
 def test_a_comparison_is_saved_as_its_suffix_says(comparison: Comparison, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_bound_that_is_named_holds() -> None:
 
 def test_an_estimate_is_off_from_the_lowest_node_of_the_same_direction() -> None:
     rows = [
-        node(0, 2, "a", 10.0, 10.0),
+        node(0, 2, "a", 10.0, 15.0),  # too low, but by little
         node(1, 2, "b", 10.0, 10.0),
         node(2, 4, "a, b", 100.0, 250.0),  # too low
         node(3, 4, "c", 100.0, 20.0),  # further off, but too high

@@ -41,7 +41,7 @@ def test_rows_are_labelled_by_what_tells_them_apart() -> None:
     assert list(rows["label"]) == ["EFREQ any", "DP-LD any", "DP-LD consuming", "DP-B any"]
     assert list(rows["significant"]) == [True, False, True, False]
     assert list(rows["verdict"]) == ["slower", SAME, "faster", TOO_FEW]
-    assert set(rows["panel"]) == {""}
+    assert set(rows["panel"]) == {""} and list(rows)[:2] == ["panel", "label"]
     one = made_up_ratios().iloc[[0, 1, 3]]
     assert list(sweep_ratio_rows(one, "events_per_second")["label"]) == ["EFREQ", "DP-LD", "DP-B"]
     low, high = sweep_ratio_ends(rows)

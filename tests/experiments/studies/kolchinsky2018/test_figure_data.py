@@ -134,6 +134,8 @@ def test_ranks_of_ties_and_zeros_left_out() -> None:
     assert fit["points"].tolist() == [30, 30] and fit["left_out"].tolist() == [30, 30]
     assert fit["spearman"].isna().all()  # all have the same value
     np.testing.assert_allclose(fit["exponent"], 0, atol=1e-12)
+    alike = cost_fit(points.assign(log_cost=0.1))  # whose mean is rounded
+    assert alike[["spearman", "exponent", "intercept"]].isna().all(axis=None)
     tied = points.assign(events_per_second=np.ceil(points["events_per_second"] * 1e3))
     for kind, group in tied.groupby("plan_kind"):
         expected = stats.spearmanr(group["log_cost"], group["events_per_second"]).statistic
