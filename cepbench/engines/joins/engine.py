@@ -63,7 +63,7 @@ class JoinEngine(PlanEngine):
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task)
-        branches = tuple(branch.with_partition() for branch in task.branches)
+        branches = tuple(task.branches)
         written = task.written if len(branches) > 1 else branches[0].positive_names
         compiled = (
             branches,
@@ -78,7 +78,8 @@ class JoinEngine(PlanEngine):
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
         self._nothing = _nothing(self.layout)
-        self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
+        if (places := self.layout.places) is not None:
+            self.ranks = PartitionRanks(strategy.attribute, max(places, default=0))
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         _warm_up(self._scratch.extras is not None)
@@ -185,16 +186,18 @@ class JoinEngine(PlanEngine):
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that can be bound to each leaf, as arrays for the kernels."""
-        ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
+        places = None
+        if self.ranks is not None:
+            places = self.ranks.of(batch, self.task.reader, first_position)
         rows, begins = self.leaf_rows(batch)
         if not len(rows):
             return self._nothing
-        integers = np.empty((2 if ranks is None else 3, len(rows)), np.int64)
+        integers = np.empty((len(self._nothing.events), len(rows)), np.int64)
         # All rows exist, so nothing is clipped; this mode skips the check of bounds.
         np.take(batch.timestamps, rows, out=integers[0], mode="clip")
         np.add(rows, first_position, out=integers[1])
-        if ranks is not None:
-            integers[2] = ranks[rows]
+        for column, place in enumerate(self.layout.places or (), 2):
+            np.take(places[place], rows, out=integers[column], mode="clip")
         values = self.leaf_values(batch, rows, begins, self.layout.values)
         return tables.Batch(integers, np.array(begins), values)
 
@@ -202,7 +205,7 @@ class JoinEngine(PlanEngine):
 def _nothing(layout: JoinLayout) -> tables.Batch:
     """A batch without events."""
     return tables.Batch(
-        events=np.empty((3 if layout.ranks else 2, 0), np.int64),
+        events=np.empty((2 + len(layout.places or ()), 0), np.int64),
         starts=np.zeros(len(layout.leaves) + 1, np.int64),
         values=np.empty((0, 0)),
     )

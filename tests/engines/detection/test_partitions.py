@@ -34,12 +34,15 @@ def events(count: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("size", [1, 3, 7, 40])
 def test_ranks_go_on_from_batch_to_batch(size: int) -> None:
     frame = events(40, size)
-    counter, reader = PartitionRanks("s"), NumericReader()
-    found = np.concatenate([counter.of(batch, reader) for batch in stream_of(frame).batches(size)])
+    counter, reader, stream = PartitionRanks("s", 2), NumericReader(), stream_of(frame)
+    found = np.hstack(
+        [counter.of(stream[row : row + size], reader, row) for row in range(0, 40, size)]
+    )
     known = frame["s"].notna().to_numpy()
-    expected = frame.groupby("s").cumcount()[known]
-    np.testing.assert_array_equal(found[known], expected.to_numpy())
-    assert counter.of(stream_of(frame)[:0], reader).tolist() == []
+    partitions = frame["time"].groupby(frame["s"])
+    expected = [partitions.cumcount(), partitions.shift(1), partitions.shift(2)]
+    np.testing.assert_array_equal(found[:, known], np.nan_to_num(expected, nan=-1)[:, known])
+    assert counter.of(stream[:0], reader, 40).tolist() == [[], [], []]
 
 
 @pytest.mark.parametrize(
