@@ -20,6 +20,8 @@ from cepbench.engines.joins.layout import JoinLayout, join_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.sequences import rounds_of
+from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
@@ -140,6 +142,17 @@ class JoinEngine(PlanEngine):
         used = np.array([members.shape[1]])
         self.state = empty._replace(rows=rows, ints=ints, floats=floats, members=members, used=used)
 
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """See :meth:`Engine.run`; in rounds, whose arrays stay in the caches."""
+        rounds = list(rounds_of(batch, first_position))
+        if len(rounds) < 2:
+            return super().run(batch, first_position, ended=ended)
+        last = rounds[-1][1]
+        return Found.joined(
+            super(JoinEngine, self).run(part, position, ended=ended and position == last)
+            for part, position in rounds
+        )
+
     def advance(
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
@@ -186,18 +199,18 @@ class JoinEngine(PlanEngine):
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that can be bound to each leaf, as arrays for the kernels."""
-        places = None
-        if self.ranks is not None:
+        known = [batch.timestamps]
+        if self.ranks is not None and self.layout.places is not None:
             places = self.ranks.of(batch, self.task.reader, first_position)
+            known += [places[place] for place in self.layout.places]
         rows, begins = self.leaf_rows(batch)
         if not len(rows):
             return self._nothing
         integers = np.empty((len(self._nothing.events), len(rows)), np.int64)
-        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
-        np.take(batch.timestamps, rows, out=integers[0], mode="clip")
         np.add(rows, first_position, out=integers[1])
-        for column, place in enumerate(self.layout.places or (), 2):
-            np.take(places[place], rows, out=integers[column], mode="clip")
+        for column, its in zip((0, *range(2, len(integers))), known, strict=True):
+            # All rows exist, so nothing is clipped; this mode skips the check of bounds.
+            np.take(its, rows, out=integers[column], mode="clip")
         values = self.leaf_values(batch, rows, begins, self.layout.values)
         return tables.Batch(integers, np.array(begins), values)
 

@@ -31,7 +31,9 @@ class PartitionRanks(Stateful):
     def resumed(self) -> None:
         """See :meth:`Stateful.resumed`."""
         check_shape("latest", self.latest, (len(self.values), self.latest.shape[-1]))
-        self._heads, self._chain = np.empty((2, len(self.values)), np.int64)
+        self._chain = np.empty(len(self.values), np.int64)
+        # Few partitions share a bucket, since to go on to the next one is mispredicted.
+        self._heads = np.empty(4 * len(self.values), np.int64)
         enter(self.values, self._used[0], self._heads, self._chain)
 
     def of(self, batch: EventStream, reader: NumericReader, first_position: int) -> np.ndarray:
