@@ -81,7 +81,8 @@ class JoinEngine(PlanEngine):
         self.state = empty_state(self.layout.plan)
         self._nothing = _nothing(self.layout)
         if (places := self.layout.places) is not None:
-            self.ranks = PartitionRanks(strategy.attribute, max(places, default=0))
+            window = self.layout.plan.window
+            self.ranks = PartitionRanks(strategy.attribute, window, max(places, default=0))
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         _warm_up(self._scratch.extras is not None)
@@ -143,8 +144,8 @@ class JoinEngine(PlanEngine):
         self.state = empty._replace(rows=rows, ints=ints, floats=floats, members=members, used=used)
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """See :meth:`Engine.run`; in rounds, whose arrays stay in the caches."""
-        rounds = list(rounds_of(batch, first_position))
+        """See :meth:`Engine.run`; if partitions are followed, in rounds whose arrays stay in the caches."""
+        rounds = list(rounds_of(batch, first_position)) if self.ranks is not None else []
         if len(rounds) < 2:
             return super().run(batch, first_position, ended=ended)
         last = rounds[-1][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.plan_runs.kernels.partitions import enter, follow
-from cepbench.state import Stateful, check_shape
+from cepbench.state import Stateful, check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -14,44 +14,56 @@ class PartitionRanks(Stateful):
     """Follows partitions over batches: by value of an attribute, or code of the text.
 
     Events without a value form a partition without matches, since a comparison with a missing value
-    is false. Of each event the positions of up to ``most`` events before it are known.
+    is false. Of each event the positions of up to ``most`` events before it are known, if they are not
+    more than a window before it. Partitions without events in a window are evicted.
     """
 
-    SAVED = ("values", "latest", "_used[:]")
+    SAVED = ("values", "last", "latest", "_used[:]")
 
-    def __init__(self, attribute: str | None, most: int = 0) -> None:
+    def __init__(self, attribute: str | None, window: int, most: int = 0) -> None:
         assert attribute is not None  # the pattern has seen to it
         self.attribute = attribute
-        #: float64 (partitions,), and int64 (partitions, 1 + most); see `kernels.partitions`.
-        self.values = np.zeros(1)
+        self.window = window
+        #: float64 and int64 (partitions,), and int64 (partitions, 1 + most); see `kernels.partitions`.
+        self.values, self.last = np.zeros(1), np.zeros(1, np.int64)
         self.latest = np.zeros((1, 1 + most), np.int64)
         self._used = np.zeros(1, np.int64)
         self.resumed()
 
     def resumed(self) -> None:
         """See :meth:`Stateful.resumed`."""
-        check_shape("latest", self.latest, (len(self.values), self.latest.shape[-1]))
-        self._chain = np.empty(len(self.values), np.int64)
+        number = len(self.values)
+        check_shape("last", self.last, (number,))
+        check_shape("latest", self.latest, (number, *self.latest.shape[1:]))
+        if not 0 <= self._used[0] <= number:
+            raise damaged(f"it has {self._used[0]} partitions, and room for {number}")
+        self._chain = np.empty(number, np.int64)
         # Few partitions share a bucket, since to go on to the next one is mispredicted.
-        self._heads = np.empty(4 * len(self.values), np.int64)
+        self._heads = np.empty(4 * number, np.int64)
         enter(self.values, self._used[0], self._heads, self._chain)
 
     def of(self, batch: EventStream, reader: NumericReader, first_position: int) -> np.ndarray:
-        """The rank, from 0, of each event of the next batch within its partition.
+        """The rank of each event of the next batch within its partition.
 
         And in further rows the position of the event before it, of the one before that, and so on;
         -1 for none.
         """
-        values = reader.read(batch, self.attribute, slice(None))
+        values, times = reader.read(batch, self.attribute, slice(None)), batch.timestamps
         found = np.empty((self.latest.shape[1], len(values)), np.int64)
         row = 0
         while True:
             row = follow(
-                values, row, first_position, self.values, self.latest, self._used, self._heads,
-                self._chain, found,
+                values, times, row, first_position, self.values, self.last, self.latest, self._used,
+                self._heads, self._chain, found,
             )  # fmt: skip
             if row == len(values):
                 return found
-            self.values = np.concatenate((self.values, np.zeros_like(self.values)))
-            self.latest = np.concatenate((self.latest, np.zeros_like(self.latest)))
-            self.resumed()
+            self._make_room(int(times[row]) - self.window)
+
+    def _make_room(self, oldest: int) -> None:
+        """Evict partitions without events since a time, and have room for as many as are left."""
+        kept = np.flatnonzero(self.last >= oldest)
+        rows = np.resize(kept, 1 << (2 * len(kept)).bit_length())
+        self.values, self.last, self.latest = self.values[rows], self.last[rows], self.latest[rows]
+        self._used[0] = len(kept)
+        self.resumed()

@@ -19,12 +19,16 @@ from tests.engines.detection.strategies import plans_for, stream_of
 def events(count: int, seed: int) -> pd.DataFrame:
     """Events of which several share a timestamp, in partitions of all sizes, and in none."""
     rng = np.random.default_rng(seed)
+    partitions = rng.choice([0.0, 1.0, 2.0, np.nan], count, p=[0.6, 0.28, 0.1, 0.02])
+    # And many that soon have no more events.
+    short = rng.random(count) < 0.2
+    partitions[short] = 3 + np.arange(count)[short] // 60
     return pd.DataFrame(
         {
             "type": rng.choice(list("AB"), count, p=[0.6, 0.4]),
             "time": np.cumsum(rng.choice([0, 1, 2], count, p=[0.2, 0.5, 0.3])),
             "x": rng.choice([0.0, 1.0, 2.0, np.nan], count),
-            "s": rng.choice([0.0, 1.0, 2.0, np.nan], count, p=[0.6, 0.28, 0.1, 0.02]),
+            "s": partitions,
         }
     )
 

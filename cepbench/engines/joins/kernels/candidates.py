@@ -99,20 +99,22 @@ def look_up(node, side, first, outers, plan, state, scratch):
     x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
     outer = tables.int_column(x, plan.rules[rule, 1], state) + first
     inner = tables.int_column(y, plan.rules[rule, 0], state)
-    least, greatest = state.ints[inner + begin], state.ints[inner + end - 1]
+    oldest = before = state.ints[inner + begin]
+    at = begin
     for row in range(outers):
         value = state.ints[outer + row] + shift
         starts[row] = stops[row] = begin
-        if value < least or value > greatest:
+        if value < oldest:
             continue
-        # No two are equal, so that it is as near to both ends as their differences at most.
-        low = max(begin, end - 1 - (greatest - value))
-        size = min(end, begin + 1 + value - least) - low
+        # As no two are equal, it is no more rows away from the one found before than their difference.
+        low = max(begin, at + min(0, value - before))
+        size = min(end, at + 1 + max(0, value - before)) - low
         while size > 1:
             half = size // 2
             # Without a branch to mispredict.
             low += half * int(state.ints[inner + low + half] <= value)
             size -= half
+        before, at = value, low
         starts[row] = low
         stops[row] = low + int(state.ints[inner + low] == value)
 

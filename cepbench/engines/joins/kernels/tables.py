@@ -166,7 +166,9 @@ ROW = 10  # clauses on a new row: see kernels.sets
 OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
 POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
 # in the order in which matches compare; (column, 2) of the events of which sets are made
-LOOKUP_LEFT = 13  # (column of the inner row, column of the outer row, shift, -), at most one: the only
+LOOKUP_LEFT = (
+    13  # (column of the inner row, column of the outer row, shift, -), at most one: the only
+)
 # inner row that can join is that with inner == outer + shift; its column is ascending, without
 # equal values; the next number as above
 RULE_KINDS = 15

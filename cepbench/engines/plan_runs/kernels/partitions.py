@@ -7,14 +7,16 @@ from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
-def follow(values, begin, first_position, keys, latest, used, heads, chain, found):
+def follow(values, times, begin, first_position, keys, last, latest, used, heads, chain, found):
     """Find the rank of events in their partitions, and those before them. Returns the next row.
 
     That is one without room for its partition, or the number of rows.
 
-    ``values``: float64 (rows,), the partition of each event; a missing one is in none.
+    ``values``, ``times``: float64 and int64 (rows,), the partition of each event, which is in none if it
+    is missing, and its timestamp.
     ``begin``, ``first_position``: the first row, and the position of row 0.
-    ``keys``: float64 (partitions,); the first ``used`` are known.
+    ``keys``, ``last``: float64 and int64 (partitions,), of which the first ``used`` are known: their
+    values, and the timestamps of their latest events; written in place.
     ``latest``: int64 (partitions, 1 + most), written in place: the number of events of each partition
     and the positions of its latest ones, the last one first; -1 for none.
     ``heads``, ``chain``: int64 (a power of two,) and (partitions,), written in place: the first of the
@@ -44,6 +46,7 @@ def follow(values, begin, first_position, keys, latest, used, heads, chain, foun
             heads[bucket] = partition
         for column in range(most + 1):
             found[column, row] = latest[partition, column]
+        last[partition] = times[row]
         latest[partition, 0] += 1
         for column in range(most, 1, -1):
             latest[partition, column] = latest[partition, column - 1]
