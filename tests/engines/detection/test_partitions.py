@@ -52,6 +52,10 @@ def test_partitions_of_the_past_are_evicted() -> None:
     found = np.hstack([counter.of(part, reader, 0) for part in stream.batches(100)])
     assert found[0].tolist() == [0, 1] * 2_000
     assert len(counter.values) < 100
+    # As old as the window is not yet of the past.
+    ends = pd.DataFrame({"type": "A", "time": [0, 20, 20, 20], "s": [1, 2, 3, 1]})
+    places = PartitionRanks("s", 20, 1).of(stream_of(ends), reader, 0)
+    assert places.tolist() == [[0, 0, 0, 1], [-1, -1, -1, 0]]
 
 
 @pytest.mark.parametrize(
