@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.patterns.parse import parse
+from cepbench.planning.plans.model import TreePlan
 from tests.budgets import examples
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.strategies import plans_for, stream_of
+from tests.engines.detection.checks import check, found_in
+from tests.engines.detection.strategies import Case, plans_for, stream_of
+from tests.naive.matcher import labelled_matches
 
 
 def events(count: int, seed: int) -> pd.DataFrame:
@@ -80,3 +82,14 @@ def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObje
             if data.draw(st.booleans()):
                 detector = Detector.restore(detector.snapshot())
         assert sorted(row for _, row in found) == expected
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(s)"])
+def test_events_that_do_not_determine_those_before_a_set(strategy: str) -> None:
+    """Several pairs of an a and a c have the same c, next to which d is."""
+    pattern = parse(f"PATTERN SEQ(A a, KL(A b), A c, A d) STRATEGY {strategy} WITHIN 9 units")
+    case = Case(pattern, pd.DataFrame({"type": "A", "time": range(8), "s": 1}))
+    expected = labelled_matches(pattern, case.events)
+    assert len(expected) == 15
+    check(case, expected, TreePlan(((("a", "c"), "d"), "b")), "tree")
