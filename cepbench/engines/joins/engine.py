@@ -20,6 +20,8 @@ from cepbench.engines.joins.layout import JoinLayout, join_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.sequences import rounds_of
+from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
@@ -63,7 +65,7 @@ class JoinEngine(PlanEngine):
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task)
-        branches = tuple(branch.with_partition() for branch in task.branches)
+        branches = tuple(task.branches)
         written = task.written if len(branches) > 1 else branches[0].positive_names
         compiled = (
             branches,
@@ -78,7 +80,9 @@ class JoinEngine(PlanEngine):
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
         self._nothing = _nothing(self.layout)
-        self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
+        if (places := self.layout.places) is not None:
+            window = self.layout.plan.window
+            self.ranks = PartitionRanks(strategy.attribute, window, max(places, default=0))
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         _warm_up(self._scratch.extras is not None)
@@ -139,6 +143,17 @@ class JoinEngine(PlanEngine):
         used = np.array([members.shape[1]])
         self.state = empty._replace(rows=rows, ints=ints, floats=floats, members=members, used=used)
 
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """See :meth:`Engine.run`; if partitions are followed, in rounds whose arrays stay in the caches."""
+        rounds = list(rounds_of(batch, first_position)) if self.ranks is not None else []
+        if len(rounds) < 2:
+            return super().run(batch, first_position, ended=ended)
+        last = rounds[-1][1]
+        return Found.joined(
+            super(JoinEngine, self).run(part, position, ended=ended and position == last)
+            for part, position in rounds
+        )
+
     def advance(
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
@@ -185,16 +200,18 @@ class JoinEngine(PlanEngine):
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that can be bound to each leaf, as arrays for the kernels."""
-        ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
+        known = [batch.timestamps]
+        if self.ranks is not None and self.layout.places is not None:
+            places = self.ranks.of(batch, self.task.reader, first_position)
+            known += [places[place] for place in self.layout.places]
         rows, begins = self.leaf_rows(batch)
         if not len(rows):
             return self._nothing
-        integers = np.empty((2 if ranks is None else 3, len(rows)), np.int64)
-        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
-        np.take(batch.timestamps, rows, out=integers[0], mode="clip")
+        integers = np.empty((len(self._nothing.events), len(rows)), np.int64)
         np.add(rows, first_position, out=integers[1])
-        if ranks is not None:
-            integers[2] = ranks[rows]
+        for column, its in zip((0, *range(2, len(integers))), known, strict=True):
+            # All rows exist, so nothing is clipped; this mode skips the check of bounds.
+            np.take(its, rows, out=integers[column], mode="clip")
         values = self.leaf_values(batch, rows, begins, self.layout.values)
         return tables.Batch(integers, np.array(begins), values)
 
@@ -202,7 +219,7 @@ class JoinEngine(PlanEngine):
 def _nothing(layout: JoinLayout) -> tables.Batch:
     """A batch without events."""
     return tables.Batch(
-        events=np.empty((3 if layout.ranks else 2, 0), np.int64),
+        events=np.empty((2 + len(layout.places or ()), 0), np.int64),
         starts=np.zeros(len(layout.leaves) + 1, np.int64),
         values=np.empty((0, 0)),
     )

@@ -40,8 +40,9 @@ class JoinLayout(Layout):
 
     plan: tables.Plan
     values: tuple[tuple[Derived, ...], ...]  #: the values in each leaf's float columns
-    #: Whether events have a rank within a partition, in addition to timestamp and position.
-    ranks: bool
+    #: What is known of the place of an event in its partition, in addition to timestamp and position:
+    #: its rank, as 0, or the position of the event so many before it; None without partitions.
+    places: list[int] | None
 
     @property
     def integer_columns(self) -> int:
@@ -113,7 +114,7 @@ class _Writer(PlanTables):
             values=tuple(
                 tuple(floats) for its in writers for floats in its.floats[: its.planned.inner]
             ),
-            ranks=first.partitioned,
+            places=first.places,
             columns=column if positions else 0,
         )
 
@@ -137,7 +138,9 @@ class _BranchWriter:
         self.row_programs = RowPrograms(
             self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
         )
-        self.partitioned = self.pattern.strategy.name == "partition_contiguity"
+        self.places = None
+        if self.pattern.strategy.name == "partition_contiguity":
+            self.places = [0] * planned.needs_ranks + planned.earlier
         # Late checks last, so that both kinds are contiguous.
         self.checks = sorted(
             ((node, check) for node in planned.nodes for check in node.checks),
@@ -181,7 +184,7 @@ class _BranchWriter:
                 owned[self.place(number)] = self._rules(number)
 
     def _number_columns(self, number: int, node: Node) -> None:
-        ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)
+        ints, count = _integer_columns(node, self.planned, self.places)
         self.ints.append(ints)
         self.floats.append(_float_columns(node))
         row = self.table[self.place(number)]
@@ -260,6 +263,9 @@ class _BranchWriter:
             bounds = self._bounds(node, side, outer, inner)
             latest = self.table[self.place(inner), tables.LATEST]
             found = {latest} if self.nodes[inner].is_sorted else set()
+            if node.successor and node.drives[side]:
+                written[tables.LOOKUP_LEFT + side] = [self._lookup(node.successor, outer, inner)]
+                found = set()
             tested = sorted({column for _, column, *_ in bounds} - found)
             written[tables.BOUNDS_LEFT + side] = bounds
             written[tables.TESTED_LEFT + side] = [(column, 0, 0, 0) for column in tested]
@@ -311,6 +317,13 @@ class _BranchWriter:
                 bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
         return bounds
 
+    def _lookup(self, successor: tuple[str, str, int], outer: int, inner: int) -> Rule:
+        x, y, distance = successor
+        mine, its = self.ints[outer], self.ints[inner]["position", x]
+        if self.places is None:
+            return its, mine["position", y], -distance, 0
+        return its, mine[f"{distance} before", y], 0, 0
+
     def _row_rules(self, number: int, node: Node) -> list[Rule]:
         ints, floats = self.ints[number], self.floats[number]
         sets = self._sets(number)
@@ -324,7 +337,7 @@ class _BranchWriter:
             rules += distinct_events(inside[0], second, plain[0] if plain else None)
         if node.is_contiguous:
             columns = [ints["rank", name] for name in node.variables if name not in sets]
-            rank = 2 if self.partitioned else 1
+            rank = 1 if self.places is None else 2
             rules += contiguous_ranks(columns, list(sets.values()), rank)
         return rules
 
@@ -441,21 +454,26 @@ class _BranchWriter:
 
 
 def _integer_columns(
-    node: Node, planned: PlannedNodes, *, ranks: bool
+    node: Node, planned: PlannedNodes, places: Sequence[int] | None
 ) -> tuple[dict[Key, int], int]:
     """The integer columns of a node, and how many there are.
 
     Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
     variable that precedes or follows all others; for an event, its timestamp and position. Others
-    are by ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
-    size) and a variable's name. Without ``ranks`` positions are ranks.
+    are by ``earliest``, ``latest``, ``position``, ``rank``, ``1 before`` (the position of the event
+    before it in its partition) or ``start`` (of a set, followed by its size) and a variable's name. For
+    ``places`` see :class:`JoinLayout`; without them positions are ranks.
     """
     columns: dict[Key, int] = {}
+    ranks = places is not None
     if node.is_leaf:
         (name,) = node.variables
         columns = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
-        columns["rank", name] = 2 if ranks else 1
-        return columns, 3 if ranks else 2
+        for column, place in enumerate(places or (), 2):
+            columns[f"{place} before" if place else "rank", name] = column
+        if places is None:
+            columns["rank", name] = 1
+        return columns, 2 + len(places or ())
     count = 2
     before = planned.before
     for name in node.variables:
@@ -484,6 +502,9 @@ def _integer_columns(
             count += 1
         if name in node.ranks and ranks:
             columns["rank", name] = count
+            count += 1
+        for place in sorted(place for place, other in node.earlier if other == name):
+            columns[f"{place} before", name] = count
             count += 1
         if name in node.sets:
             columns["start", name] = count

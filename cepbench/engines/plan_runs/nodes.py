@@ -37,6 +37,8 @@ class Node:
     times: set[Key] = field(default_factory=set)
     positions: set[str] = field(default_factory=set)
     ranks: set[str] = field(default_factory=set)
+    #: How many events before a variable's event in its partition, and that variable.
+    earlier: set[tuple[int, str]] = field(default_factory=set)
     sets: set[str] = field(default_factory=set)
     values: set[Derived] = field(default_factory=set)  #: the values that its rows have
     #: Conditions on pairs of rows of its children.
@@ -51,6 +53,9 @@ class Node:
     far_distinct: list[tuple[str, str]] = field(default_factory=list)
     #: Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
     apart: list[tuple[str, str, int, int]] = field(default_factory=list)
+    #: One such pair x, y of which x is earlier, and rank(y) - rank(x), if there is one row at most with
+    #: an x that can join a row with a y.
+    successor: tuple[str, str, int] | None = None
     checks: list[Check] = field(default_factory=list)
     #: Whether a row of the left and the right child can have the last event.
     drives: tuple[bool, bool] = (False, False)
@@ -71,6 +76,9 @@ class PlannedNodes:
     def __init__(
         self, pattern: Pattern, tree: Tree, *, positions: bool, placements: Placements = ()
     ) -> None:
+        if not is_plain_chain(pattern):
+            # Else events whose ranks are looked up are of one partition.
+            pattern = pattern.with_partition()
         self.pattern = pattern
         #: The variables below the lowest node at which a negated variable may be checked.
         self.placements = dict(placements)
@@ -209,6 +217,23 @@ class PlannedNodes:
                     limits = self._ranks_between(x, y, positive, is_chain)
                     if limits is not None:
                         node.apart.append((x, y, *limits))
+            if is_chain and node.left >= 0 and not node.makes:
+                self._find_successor(node)
+
+    def _find_successor(self, node: Node) -> None:
+        """The pair of variables by which the only row of a child that can join is found."""
+        driven, driver = self.nodes[node.left], self.nodes[node.right]
+        if node.drives[0]:
+            driven, driver = driver, driven
+        apart = {(x, y): most for x, y, _, most in node.apart}
+        apart |= {(y, x): -least for x, y, least, _ in node.apart}
+        last = driven.variables[-1]
+        next_one = next((y for y in driver.variables if apart.get((last, y), 0) > 0), "")
+        # Rows are created in the order of their last event. They differ in it if it determines all
+        # others, and so do all differences of ranks.
+        if driven.is_sorted and all((x, next_one) in apart for x in driven.variables):
+            node.successor = (last, next_one, apart[last, next_one])
+            node.apart = []
 
     def _ranks_between(
         self, x: str, y: str, positive: tuple[str, ...], is_chain: bool
@@ -225,8 +250,19 @@ class PlannedNodes:
     @property
     def is_chain(self) -> bool:
         """Whether all items of the pattern are ordered in time."""
-        names = self.pattern.positive_names
-        return all(pair in self.before for pair in pairwise(names))
+        return _is_chain(self.branch)
+
+    @property
+    def needs_ranks(self) -> bool:
+        """Whether ranks are compared, in addition to those that are looked up."""
+        return any(node.apart or node.is_contiguous for node in self.nodes)
+
+    @property
+    def earlier(self) -> list[int]:
+        """How many events before another one in its partition the events are that are looked up."""
+        if self.pattern.strategy.attribute is None:
+            return []
+        return sorted({node.successor[2] for node in self.nodes if node.successor})
 
     def _add_own_needs(self, node: Node) -> None:
         """Add the columns that the conditions on a node's rows read."""
@@ -266,6 +302,14 @@ class PlannedNodes:
             times |= {("latest", x), ("earliest", y)}
         positions = node.positions | {name for pair in node.distinct for name in pair}
         ranks = node.ranks | {name for x, y, *_ in node.apart for name in (x, y)}
+        earlier = set(node.earlier)
+        if node.successor:
+            x, y, distance = node.successor
+            positions |= {x}
+            if self.pattern.strategy.attribute is None:
+                positions |= {y}
+            else:
+                earlier |= {(distance, y)}
         values = set(node.values)
         values |= {value for clause in node.joined for value in derived_values(clause)}
         sets, negated = set(node.sets), {check.name for check in self.branch.checks}
@@ -291,9 +335,20 @@ class PlannedNodes:
             below.times |= {key for key in times if key[1] in mine}
             below.positions |= positions & mine
             below.ranks |= ranks & mine
+            below.earlier |= {its for its in earlier if its[1] in mine}
             if not below.is_leaf:
                 below.sets |= sets & mine
             below.values |= {value for value in values if value[0] in mine}
+
+
+def is_plain_chain(pattern: Pattern) -> bool:
+    """Whether each item is a single event, and earlier than the next one; of two items or more."""
+    branch = CompiledBranch.of(pattern)
+    return len(pattern.positive) > 1 and not branch.kleene and _is_chain(branch)
+
+
+def _is_chain(branch: CompiledBranch) -> bool:
+    return all(pair in branch.before for pair in pairwise(branch.pattern.positive_names))
 
 
 def raw_values(clause: Clause) -> list[tuple[str, Attribute]]:

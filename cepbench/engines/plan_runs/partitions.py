@@ -1,38 +1,69 @@
-"""Partition contiguity: the rank of each event among those of its partition."""
+"""Partition contiguity: the place of each event among those of its partition."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepbench.state import Stateful
+from cepbench.engines.plan_runs.kernels.partitions import enter, follow
+from cepbench.state import Stateful, check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 
 class PartitionRanks(Stateful):
-    """Counts events by partition over batches: by value of an attribute, or code of the text.
+    """Follows partitions over batches: by value of an attribute, or code of the text.
 
     Events without a value form a partition without matches, since a comparison with a missing value
-    is false.
+    is false. Of each event the positions of up to ``most`` events before it are known, if they are not
+    more than a window before it. Partitions without events in a window are evicted.
     """
 
-    SAVED = ("counts",)
+    SAVED = ("values", "last", "latest", "_used[:]")
 
-    def __init__(self, attribute: str | None, counts: dict[float, int] | None = None) -> None:
+    def __init__(self, attribute: str | None, window: int, most: int = 0) -> None:
         assert attribute is not None  # the pattern has seen to it
         self.attribute = attribute
-        self.counts = dict(counts or {})
+        self.window = window
+        #: float64 and int64 (partitions,), and int64 (partitions, 1 + most); see `kernels.partitions`.
+        self.values, self.last = np.zeros(1), np.zeros(1, np.int64)
+        self.latest = np.zeros((1, 1 + most), np.int64)
+        self._used = np.zeros(1, np.int64)
+        self.resumed()
 
-    def of(self, batch: EventStream, reader: NumericReader) -> np.ndarray:
-        """The rank, from 0, of each event of the next batch within its partition."""
-        values = reader.read(batch, self.attribute, slice(None))
-        kinds, which, sizes = np.unique(values, return_inverse=True, return_counts=True)
-        order = np.argsort(which, kind="stable")
-        began = np.cumsum(sizes) - sizes
-        ranks = np.empty(len(values), np.int64)
-        ranks[order] = np.arange(len(values)) - np.repeat(began, sizes)
-        before = np.array([self.counts.get(kind, 0) for kind in kinds.tolist()], np.int64)
-        for kind, known, size in zip(kinds.tolist(), before.tolist(), sizes.tolist(), strict=True):
-            if kind == kind:  # NaN equals no key and would be a new one in every batch
-                self.counts[kind] = known + size
-        return ranks + (before[which] if len(kinds) else 0)
+    def resumed(self) -> None:
+        """See :meth:`Stateful.resumed`."""
+        number = len(self.values)
+        check_shape("last", self.last, (number,))
+        check_shape("latest", self.latest, (number, *self.latest.shape[1:]))
+        if not 0 <= self._used[0] <= number:
+            raise damaged(f"it has {self._used[0]} partitions, and room for {number}")
+        self._chain = np.empty(number, np.int64)
+        # Few partitions share a bucket, since to go on to the next one is mispredicted.
+        self._heads = np.empty(4 * number, np.int64)
+        enter(self.values, self._used[0], self._heads, self._chain)
+
+    def of(self, batch: EventStream, reader: NumericReader, first_position: int) -> np.ndarray:
+        """The rank of each event of the next batch within its partition.
+
+        And in further rows the position of the event before it, of the one before that, and so on;
+        -1 for none.
+        """
+        values, times = reader.read(batch, self.attribute, slice(None)), batch.timestamps
+        found = np.empty((self.latest.shape[1], len(values)), np.int64)
+        row = 0
+        while True:
+            row = follow(
+                values, times, row, first_position, self.values, self.last, self.latest, self._used,
+                self._heads, self._chain, found,
+            )  # fmt: skip
+            if row == len(values):
+                return found
+            self._make_room(int(times[row]) - self.window)
+
+    def _make_room(self, oldest: int) -> None:
+        """Evict partitions without events since a time, and have room for as many as are left."""
+        kept = np.flatnonzero(self.last >= oldest)
+        rows = np.resize(kept, 1 << (2 * len(kept)).bit_length())
+        self.values, self.last, self.latest = self.values[rows], self.last[rows], self.latest[rows]
+        self._used[0] = len(kept)
+        self.resumed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -192,6 +192,14 @@ class Found:
     #: For ``output="compressed"``: the number of a branch, and matches of it.
     graphs: tuple[tuple[int, RootedGraph], ...] = ()
     values: Rows | None = None  #: the values of the matches, if RETURN needs no more of them
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Those of successive batches; of each branch tables, or none."""
+        found = list(parts)
+        branches = zip(*(part.matches for part in found), strict=True)
+        matches = (None if None in its else joined(its) for its in branches)
+        return cls(sum(part.number for part in found), tuple(matches))
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:

@@ -96,9 +96,7 @@ def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
         at_root |= dict.fromkeys((v.name for v in touched), tuple(plan.names))
         branch = branch.without((*branch.groups, *touched))
     placements = tuple(its for its in plan.placements if its[0] not in at_root)
-    planned = PlannedNodes(
-        branch.with_partition(), plan.tree, positions=False, placements=placements
-    )
+    planned = PlannedNodes(branch, plan.tree, positions=False, placements=placements)
     return at_root | {check.name: node.variables for node in planned.nodes for check in node.checks}
 
 

@@ -34,12 +34,28 @@ def events(count: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("size", [1, 3, 7, 40])
 def test_ranks_go_on_from_batch_to_batch(size: int) -> None:
     frame = events(40, size)
-    counter, reader = PartitionRanks("s"), NumericReader()
-    found = np.concatenate([counter.of(batch, reader) for batch in stream_of(frame).batches(size)])
+    counter, reader, stream = PartitionRanks("s", 99, 2), NumericReader(), stream_of(frame)
+    found = np.hstack(
+        [counter.of(stream[row : row + size], reader, row) for row in range(0, 40, size)]
+    )
     known = frame["s"].notna().to_numpy()
-    expected = frame.groupby("s").cumcount()[known]
-    np.testing.assert_array_equal(found[known], expected.to_numpy())
-    assert counter.of(stream_of(frame)[:0], reader).tolist() == []
+    partitions = frame["time"].groupby(frame["s"])
+    expected = [partitions.cumcount(), partitions.shift(1), partitions.shift(2)]
+    np.testing.assert_array_equal(found[:, known], np.nan_to_num(expected, nan=-1)[:, known])
+    assert counter.of(stream[:0], reader, 40).tolist() == [[], [], []]
+
+
+def test_partitions_of_the_past_are_evicted() -> None:
+    frame = pd.DataFrame({"type": "A", "time": range(4_000)})
+    stream = stream_of(frame.assign(s=frame["time"] // 2 % 2 * 1e6 + frame["time"] // 4))
+    counter, reader = PartitionRanks("s", 20, 1), NumericReader()
+    found = np.hstack([counter.of(part, reader, 0) for part in stream.batches(100)])
+    assert found[0].tolist() == [0, 1] * 2_000
+    assert len(counter.values) < 100
+    # As old as the window is not yet of the past.
+    ends = pd.DataFrame({"type": "A", "time": [0, 20, 20, 20], "s": [1, 2, 3, 1]})
+    places = PartitionRanks("s", 20, 1).of(stream_of(ends), reader, 0)
+    assert places.tolist() == [[0, 0, 0, 1], [-1, -1, -1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,13 @@ def set_bounds(node, side, first, outers, plan, state, scratch):
 
 
 @njit_in_place
+def looks_up(node, side, plan):
+    """Whether at most one inner row can join an outer row, and is found by its number."""
+    spans = plan.spans
+    return spans[node, tables.LOOKUP_LEFT + side] < spans[node, tables.LOOKUP_LEFT + side + 1]
+
+
+@njit_in_place
 def inner_range(rectangle, first, last):
     """Let :func:`find_ranges` search the inner rows from ``first`` to before ``last``."""
     rectangle[tables.INNER_FIRST], rectangle[tables.INNER_LAST] = first, last
@@ -80,6 +87,36 @@ def find_ranges(node, side, outers, plan, state, scratch):
     column = state.ints[base + first : base + last]
     first_at_least(column, first, scratch.low[latest], starts, outers, scratch.guide)
     first_at_least(column, first, scratch.high[latest], stops, outers, scratch.guide)
+
+
+@njit_in_place
+def look_up(node, side, first, outers, plan, state, scratch):
+    """As :func:`find_ranges`, if at most one inner row can join an outer row."""
+    starts, stops = scratch.starts, scratch.stops
+    rule = plan.spans[node, tables.LOOKUP_LEFT + side]
+    shift = plan.rules[rule, 2]
+    begin, end = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
+    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
+    outer = tables.int_column(x, plan.rules[rule, 1], state) + first
+    inner = tables.int_column(y, plan.rules[rule, 0], state)
+    oldest = before = state.ints[inner + begin]
+    at = begin
+    for row in range(outers):
+        value = state.ints[outer + row] + shift
+        starts[row] = stops[row] = begin
+        if value < oldest:
+            continue
+        # As no two are equal, it is no more rows away from the one found before than their difference.
+        low = max(begin, at + min(0, value - before))
+        size = min(end, at + 1 + max(0, value - before)) - low
+        while size > 1:
+            half = size // 2
+            # Without a branch to mispredict.
+            low += half * int(state.ints[inner + low + half] <= value)
+            size -= half
+        before, at = value, low
+        starts[row] = low
+        stops[row] = low + int(state.ints[inner + low] == value)
 
 
 @njit_in_place

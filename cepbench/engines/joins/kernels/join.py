@@ -17,6 +17,8 @@ from cepbench.engines.joins.kernels.candidates import (
     count_joining,
     find_ranges,
     is_exact,
+    look_up,
+    looks_up,
     set_bounds,
     test,
     total_length,
@@ -100,8 +102,10 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
     if first == last:
         return
     # Results are sorted by time only if the drivers are the outer rows.
-    if (is_root or both_drive) and _better_turned(
-        node, side, last - first, inner_last - inner_first, plan
+    if (
+        (is_root or both_drive)
+        and not looks_up(node, side, plan)
+        and _better_turned(node, side, last - first, inner_last - inner_first, plan)
     ):
         side = 1 - side
         first, last, inner_first, inner_last = inner_first, inner_last, first, last
@@ -125,14 +129,18 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
     rectangle = scratch.rectangle
     side = rectangle[tables.SIDE]
     exact = is_exact(node, side, plan)
-    equality = index_rule(node, plan, rectangle)
+    looked_up = looks_up(node, side, plan)
+    equality = -1 if looked_up else index_rule(node, plan, rectangle)
     buckets = 0
     if equality >= 0:
         buckets = make_index(equality, node, side, plan, state, scratch)
     for first in range(rectangle[tables.OUTER], rectangle[tables.OUTER_LAST], OUTER_BLOCK):
         outers = min(OUTER_BLOCK, rectangle[tables.OUTER_LAST] - first)
         set_bounds(node, side, first, outers, plan, state, scratch)
-        find_ranges(node, side, outers, plan, state, scratch)
+        if looked_up:
+            look_up(node, side, first, outers, plan, state, scratch)
+        else:
+            find_ranges(node, side, outers, plan, state, scratch)
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[tables.INNER] >= 0
         if counting and exact:

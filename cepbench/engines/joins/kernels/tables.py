@@ -62,7 +62,8 @@ class NodeState(NamedTuple):
 class Batch(NamedTuple):
     """A batch of events: those that each leaf takes, in order of arrival."""
 
-    events: np.ndarray  #: int64 (2 or 3, m), leaf after leaf: timestamps, positions, maybe ranks
+    #: int64 (2 or more, m), leaf after leaf: timestamps, positions, what is known of partitions.
+    events: np.ndarray
     starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
     values: np.ndarray  #: float64 (columns, m), undefined where a leaf has fewer columns
 
@@ -165,7 +166,12 @@ ROW = 10  # clauses on a new row: see kernels.sets
 OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
 POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
 # in the order in which matches compare; (column, 2) of the events of which sets are made
-RULE_KINDS = 13
+LOOKUP_LEFT = (
+    13  # (column of the inner row, column of the outer row, shift, -), at most one: the only
+)
+# inner row that can join is that with inner == outer + shift; its column is ascending, without
+# equal values; the next number as above
+RULE_KINDS = 15
 
 LOWER = 0
 UPPER = 1
