@@ -1,4 +1,4 @@
-"""Nanoseconds of each kind of work that the cost ``calibrated`` counts, measured once per installation.
+"""Nanoseconds of each kind of work of engines and of reuse, measured once per installation.
 
 :mod:`cepbench.experiments.sweeps.unit_costs` measures them and stores them beside the compiled kernels; where nobody
 has, they are those of one machine.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,19 +25,86 @@ VARIABLE = "CEPBENCH_UNIT_COSTS"
 #: The evaluator that joins as reuse does, and as which evaluators without costs of their own are priced.
 TREE = "tree"
 
-#: Evaluator → kind, an attribute of :class:`cepbench.planning.costs.reuse_calibrated.Work` → nanoseconds. Those of
-#: reuse are the ones of :data:`TREE`; others have what a query from scratch does with them.
-FIXED: Mapping[str, Mapping[str, float]] = {
-    TREE: {
-        "scanned": 10.0, "events": 17.0, "paired": 11.0, "joined": 12.0, "probed": 14.0, "looked": 16.0,
-        "made": 12.0, "tested": 3.9, "projected": 40.0, "indexed": 2.0, "copied": 0.16,
+#: The evaluator sase where it counts without runs.
+COUNTING = "sase, counting"
+
+#: Kinds of work of joins, of runs, and of counting without runs, see :mod:`cepbench.planning.costs.engine_work`.
+JOINS = (
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "grouped",
+    "made",
+    "paired",
+    "paired_rows",
+    "equal",
+    "equal_rows",
+    "sets",
+    "steps",
+    "matches",
+    "written",
+    "members",
+)
+RUNS = (
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "starts",
+    "visits",
+    "made",
+    "matches",
+    "written",
+    "members",
+)
+COUNTS = (
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "counters",
+    "by_start",
+)
+
+
+def _costs(kinds: Sequence[str], *nanoseconds: float) -> dict[str, float]:
+    return dict(zip(kinds, map(float, nanoseconds), strict=True))
+
+
+#: Evaluator → kind → nanoseconds. Under ``reuse`` of :class:`cepbench.planning.costs.reuse_calibrated.Work`: those of
+#: reuse are the ones of :data:`TREE`; others have what a query from scratch does with them. Under ``alone``
+#: of a pattern by itself, see :mod:`cepbench.planning.costs.engine_work`; ``opened`` is what a branch takes whatever
+#: its work.
+FIXED: Mapping[str, Mapping[str, Mapping[str, float]]] = {
+    "reuse": {
+        TREE: {
+            "scanned": 10.0, "events": 17.0, "paired": 11.0, "joined": 12.0, "probed": 14.0, "looked": 16.0,
+            "made": 12.0, "tested": 3.9, "projected": 40.0, "indexed": 2.0, "copied": 0.16,
+        },
+        "hierarchical-stacks": {"events": 16.0, "paired": 8.7, "joined": 11.0, "probed": 0.7},
     },
-    "hierarchical-stacks": {"events": 16.0, "paired": 8.7, "joined": 11.0, "probed": 0.7},
+    "alone": {
+        "tree": _costs(JOINS, 120_000, 5.2, 66, 16, 42, 23, 6.5, 0.36, 1.1, 0, 0.74, 0, 260, 0.04, 2.2, 36),
+        "zstream": _costs(JOINS, 380_000, 6, 0, 150, 1.4, 25, 0, 0.19, 0.52, 1.4, 0.42, 0, 0, 0, 1.5, 0),
+        "stack-nfa": _costs(JOINS, 76_000, 6.8, 45, 25, 17, 25, 1.2, 0.22, 0.87, 0, 0.05, 0, 0, 0, 1.7, 0),
+        "hierarchical-stacks": _costs(JOINS, 320_000, 7.5, 46, 23, 34, 24, 9.2, 0.39, 1.1, 0.13, 0.23, 0, 0, 0, 2.4, 0),
+        "sase": _costs(RUNS, 0, 68, 0, 0, 75, 1600, 42, 0, 4.9, 10, 0),
+        "sase-backtrack": _costs(RUNS, 0, 24, 0, 86, 520, 89, 13, 0, 23, 43, 0),
+        "sase-basic": _costs(RUNS, 0, 35, 0, 31, 620, 93, 11, 0, 58, 50, 0),
+        COUNTING: _costs(COUNTS, 660_000, 6.5, 81, 110, 5.4, 0.58, 0.27),
+        "lazy-nfa": _costs(JOINS, 200_000, 6, 52, 22, 42, 23, 7.1, 0.33, 1.1, 0, 0.72, 0, 250, 0.05, 1.8, 35),
+        "tree-instances": _costs(JOINS, 0, 14, 110, 9.4, 68, 19, 0, 0.75, 14, 8.9, 12, 0, 700, 18, 4, 13),
+        "lazy-nfa-instances": _costs(JOINS, 0, 14, 110, 0.91, 69, 21, 0, 2.5, 15, 17, 11, 0, 740, 17, 3.8, 14),
+    },
 }  # fmt: skip
 
 
 @cache
-def unit_costs() -> Mapping[str, Mapping[str, float]]:
+def unit_costs() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
     """Those stored for the present kernels, else :data:`FIXED`."""
     for folder in _folders():
         with suppress(OSError, ValueError):
@@ -48,23 +115,23 @@ def unit_costs() -> Mapping[str, Mapping[str, float]]:
 
 
 def priced_as(evaluator: str | None) -> str:
-    """The evaluator of :data:`FIXED` as which one is priced: itself, or :data:`TREE`."""
-    by_name = {folded(name): name for name in FIXED}
+    """The evaluator as which one is priced in plans of reuse: itself, or :data:`TREE`."""
+    by_name = {folded(name): name for name in FIXED["reuse"]}
     return TREE if evaluator is None else by_name.get(folded(evaluator), TREE)
 
 
-def _is_whole(found: Any) -> bool:
-    if not isinstance(found, dict) or found.keys() != FIXED.keys():
-        return False
-    return all(
-        isinstance(costs, dict)
-        and costs.keys() == FIXED[evaluator].keys()
-        and all(isinstance(its, float) and 0.0 <= its < math.inf for its in costs.values())
-        for evaluator, costs in found.items()
+def _is_whole(found: Any, like: Any = FIXED) -> bool:
+    """Whether what is stored has a cost wherever ``like`` has one."""
+    if isinstance(like, float):
+        return isinstance(found, float) and 0.0 <= found < math.inf
+    return (
+        isinstance(found, dict)
+        and found.keys() == like.keys()
+        and all(_is_whole(found[key], its) for key, its in like.items())
     )
 
 
-def store(costs: Mapping[str, Mapping[str, float]]) -> None:
+def store(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
     """Store measured costs in the first writable folder, for processes started from now on."""
     for folder in _folders():
         with suppress(OSError):
