@@ -25,6 +25,11 @@ class Choice:
         found = pd.DataFrame(self.seconds.items(), columns=["evaluator", "expected_seconds"])
         return found.assign(times_best=found["expected_seconds"] / found["expected_seconds"].min())
 
+    @property
+    def text(self) -> str:
+        """All engines and times in one line."""
+        return ", ".join(f"{name} {_shown(seconds)}" for name, seconds in self.seconds.items())
+
     def __str__(self) -> str:
         (engine, seconds), *others = self.seconds.items()
         line = f"{engine} was chosen, {_shown(seconds)} expected"

@@ -300,6 +300,13 @@ def _sum(parts: Iterable[Mapping[str, float] | None]) -> dict[str, float]:
     return total
 
 
+def priced_in(engine: str, work: Collection[str]) -> tuple[str, str]:
+    """The name of an engine's costs, and the form in which it works, of the possible ones."""
+    return (
+        (COUNTING, "counted") if engine == "sase" and "counted" in work else (engine, FORMS[engine])
+    )
+
+
 def expected_seconds(
     pattern: Pattern, statistics: Statistics, plan: AnyPlan | None, *, counts: bool, active: float
 ) -> dict[str, float]:
@@ -317,10 +324,8 @@ def expected_seconds(
     work = expected_work(pattern, statistics, plan, counts=counts)
     branches = len(pattern.branches())
     found = {}
-    for engine, form in FORMS.items():
-        name = engine
-        if engine == "sase" and "counted" in work:
-            name, form = COUNTING, "counted"
+    for engine in FORMS:
+        name, form = priced_in(engine, work)
         if form in work:
             costs = unit_costs()["alone"][name]
             nanoseconds = sum(amount * costs.get(kind, 0.0) for kind, amount in work[form].items())
