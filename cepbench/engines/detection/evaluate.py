@@ -95,8 +95,9 @@ def evaluate(
     type, time : str, optional
         Names of the columns of event types and times of a stream that is no EventStream.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata and under ``STRATEGY next``, for which none is planned.
+        A name in ``cep.EVALUATORS``, in any case. By default ``lazy-nfa`` for order plans, ``tree``
+        for tree plans, ``sase`` for automata; without a plan the built-in one that is expected to take
+        the least time, see ``Result.choice``.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
