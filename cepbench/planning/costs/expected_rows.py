@@ -29,7 +29,8 @@ class ExpectedRows(QueryTerms):
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
         super().__init__(pattern, statistics)
         equal = equal_attributes(pattern.expanded.conditions, self.names)
-        self._equal_names = [{term.variable for term in its} for its in equal]
+        #: The variables of values that conditions make equal.
+        self.equal_names = [{term.variable for term in its} for its in equal]
         window = self.window or math.inf
         self.rates = {name: size / window for name, size in self.sizes.items()}
         for item in self.items:
@@ -72,7 +73,7 @@ class ExpectedRows(QueryTerms):
 
     def is_equal(self, *names: str) -> bool:
         """Whether conditions make some value of these variables equal."""
-        return any({*names} <= its for its in self._equal_names)
+        return any({*names} <= its for its in self.equal_names)
 
     def compared(self, names: Collection[str], apart: Collection[str]) -> float:
         """Pairs per second whose conditions are tested to join the variables ``apart`` to the others."""

@@ -29,7 +29,7 @@ TREE = "tree"
 COUNTING = "sase, counting"
 
 #: Kinds of work of joins, of runs, and of counting without runs, see :mod:`cepbench.planning.costs.engine_work`.
-JOINS = (
+JOINS = [
     "opened",
     "scanned",
     "events",
@@ -41,13 +41,14 @@ JOINS = (
     "paired_rows",
     "equal",
     "equal_rows",
+    "visited",
     "sets",
     "steps",
     "matches",
     "written",
     "members",
-)
-RUNS = (
+]
+RUNS = [
     "opened",
     "scanned",
     "events",
@@ -59,16 +60,8 @@ RUNS = (
     "matches",
     "written",
     "members",
-)
-COUNTS = (
-    "opened",
-    "scanned",
-    "events",
-    "keyed",
-    "checked",
-    "counters",
-    "by_start",
-)
+]
+COUNTS = ["opened", "scanned", "events", "keyed", "checked", "counters", "by_start"]
 
 
 def _costs(kinds: Sequence[str], *nanoseconds: float) -> dict[str, float]:
@@ -88,17 +81,16 @@ FIXED: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "hierarchical-stacks": {"events": 16.0, "paired": 8.7, "joined": 11.0, "probed": 0.7},
     },
     "alone": {
-        "tree": _costs(JOINS, 120_000, 5.2, 66, 16, 42, 23, 6.5, 0.36, 1.1, 0, 0.74, 0, 260, 0.04, 2.2, 36),
-        "zstream": _costs(JOINS, 380_000, 6, 0, 150, 1.4, 25, 0, 0.19, 0.52, 1.4, 0.42, 0, 0, 0, 1.5, 0),
-        "stack-nfa": _costs(JOINS, 76_000, 6.8, 45, 25, 17, 25, 1.2, 0.22, 0.87, 0, 0.05, 0, 0, 0, 1.7, 0),
-        "hierarchical-stacks": _costs(JOINS, 320_000, 7.5, 46, 23, 34, 24, 9.2, 0.39, 1.1, 0.13, 0.23, 0, 0, 0, 2.4, 0),
-        "sase": _costs(RUNS, 0, 68, 0, 0, 75, 1600, 42, 0, 4.9, 10, 0),
-        "sase-backtrack": _costs(RUNS, 0, 24, 0, 86, 520, 89, 13, 0, 23, 43, 0),
-        "sase-basic": _costs(RUNS, 0, 35, 0, 31, 620, 93, 11, 0, 58, 50, 0),
-        COUNTING: _costs(COUNTS, 660_000, 6.5, 81, 110, 5.4, 0.58, 0.27),
-        "lazy-nfa": _costs(JOINS, 200_000, 6, 52, 22, 42, 23, 7.1, 0.33, 1.1, 0, 0.72, 0, 250, 0.05, 1.8, 35),
-        "tree-instances": _costs(JOINS, 0, 14, 110, 9.4, 68, 19, 0, 0.75, 14, 8.9, 12, 0, 700, 18, 4, 13),
-        "lazy-nfa-instances": _costs(JOINS, 0, 14, 110, 0.91, 69, 21, 0, 2.5, 15, 17, 11, 0, 740, 17, 3.8, 14),
+        "tree": _costs(JOINS, 470_000, 2.1, 57, 23, 13, 3.1, 14, 0.54, 0.46, 0, 0.79, 1.4, 3.4, 230, 0, 1.6, 25),
+        "zstream": _costs(JOINS, 530_000, 4.5, 6.2, 140, 1.5, 3.5, 0, 0.17, 0.21, 1.4, 0.48, 0.73, 0, 0, 0, 1.2, 0),
+        "stack-nfa": _costs(JOINS, 420_000, 4.2, 47, 31, 5.2, 3.9, 2.3, 0.34, 0.35, 0.13, 0.018, 0.49, 0, 0, 0, 1.3, 0),
+        "hierarchical-stacks": _costs(JOINS, 630_000, 5.6, 47, 24, 9, 3.6, 9.2, 0.53, 0.37, 0.38, 0.16, 0.48, 0, 0, 0, 1.8, 0),
+        "sase": _costs(RUNS, 830_000, 17, 0, 5.3, 0.65, 1800, 72, 0, 4.8, 8.4, 0),
+        "sase-backtrack": _costs(RUNS, 910_000, 11, 0, 95, 270, 120, 16, 0, 19, 44, 0),
+        "sase-basic": _costs(RUNS, 1_200_000, 13, 0, 51, 400, 180, 17, 0, 54, 48, 0),
+        COUNTING: _costs(COUNTS, 1_200_000, 4.6, 7.9, 110, 2, 16, 0.38),
+        "tree-instances": _costs(JOINS, 560_000, 0, 150, 18, 28, 3.3, 38, 0.23, 8.6, 12, 3.5, 0, 0, 270, 8.8, 2.6, 6.8),
+        "lazy-nfa-instances": _costs(JOINS, 550_000, 0, 160, 8.1, 25, 2.7, 33, 5.8, 9, 19, 3.7, 0, 0, 300, 7.3, 2.7, 8.2),
     },
 }  # fmt: skip
 

@@ -28,7 +28,8 @@ def test_every_evaluator_whose_queries_share_state_has_costs() -> None:
 
 
 def test_every_engine_has_costs() -> None:
-    assert {*FORMS} == {*cep.EVALUATORS}
+    # The joins of lazy-nfa are those of tree.
+    assert {*FORMS} == {*cep.EVALUATORS} - {"lazy-nfa"}
     assert {*unit_costs.FIXED["alone"]} == {*FORMS, unit_costs.COUNTING}
 
 

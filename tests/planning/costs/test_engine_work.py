@@ -20,7 +20,7 @@ def stream() -> cep.EventStream:
     frame = pd.DataFrame(
         {
             "type": rng.choice(list("ABCDN"), 4000, p=[0.2, 0.3, 0.2, 0.2, 0.1]),
-            "time": np.sort(rng.integers(0, 4000, 4000)),
+            "time": np.sort(rng.integers(0, 400_000, 4000)),
             "id": rng.integers(0, 4, 4000),
             "x": rng.random(4000),
         }
@@ -43,7 +43,7 @@ def _work(text: str, stream: cep.EventStream, *, counts: bool = True) -> dict:
         "SEQ(A a, B b, C c)",
         "AND(A a, B b, C c)",
         "SEQ(A a, B b, C c) WHERE [id]",
-        "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < 0.5",
+        "SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x < 0.5",
         "SEQ(A a, NOT(N n), B b)",
         "SEQ(A a, KL(B b), C c)",
         "SEQ(A a, KL(B b), C c) WHERE [id]",
@@ -53,7 +53,7 @@ def _work(text: str, stream: cep.EventStream, *, counts: bool = True) -> dict:
     ],
 )
 def test_as_many_matches_are_expected_as_there_are(body: str, stream: cep.EventStream) -> None:
-    text = f"PATTERN {body} WITHIN 12 units"
+    text = f"PATTERN {body} WITHIN 1200 units"
     expected = _work(text, stream)["runs"]["matches"]
     found = cep.evaluate(text, stream, output="count").metrics.matches
     loose = 2.5 if "next" in body else 1.3
@@ -61,7 +61,7 @@ def test_as_many_matches_are_expected_as_there_are(body: str, stream: cep.EventS
 
 
 def test_steps_make_sets_rarer(stream: cep.EventStream) -> None:
-    kleene = "PATTERN SEQ(A a, KL(B b), C c) {} WITHIN 20 units"
+    kleene = "PATTERN SEQ(A a, KL(B b), C c) {} WITHIN 2000 units"
     found = [
         _work(kleene.format(where), stream)["joins"]
         for where in ("", "WHERE b[i].x > b[i-1].x", "WHERE sum(b.x) > 1")
@@ -85,6 +85,7 @@ def test_steps_make_sets_rarer(stream: cep.EventStream) -> None:
         ("SEQ(A a, NOT(N n), B b)", True),
         ("SEQ(A a, NOT(N n), B b) WHERE n.x < 0.5", True),
         ("OR(SEQ(A a, B b), SEQ(C c, D d))", True),
+        ("SEQ(A a, B b, C c) WHERE a.id = c.id", True),
         ("SEQ(A a, B b, C c) WHERE b.x < c.x", False),
         ("SEQ(A a, B b, C c) WHERE b.id = c.id", False),
         ("SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x", False),
@@ -99,7 +100,7 @@ def test_steps_make_sets_rarer(stream: cep.EventStream) -> None:
 def test_counting_without_runs_is_expected_where_it_is_done(
     body: str, counted: bool, stream: cep.EventStream
 ) -> None:
-    text = f"PATTERN {body} WITHIN 8 units"
+    text = f"PATTERN {body} WITHIN 800 units"
     work = cep.evaluate(text, stream, evaluator="sase", output="count").metrics.work
     assert ("run_visits" not in work) == counted  # what the engine does
     assert ("counted" in _work(text, stream)) == counted
@@ -108,13 +109,13 @@ def test_counting_without_runs_is_expected_where_it_is_done(
 
 def test_merged_runs_are_no_more_than_all(stream: cep.EventStream) -> None:
     for where in ("", "WHERE [id]", "WHERE a.x < b.x AND b.x < c.x"):
-        work = _work(f"PATTERN SEQ(A a, B b, C c) {where} WITHIN 30 units", stream)
+        work = _work(f"PATTERN SEQ(A a, B b, C c) {where} WITHIN 3000 units", stream)
         assert 0 < work["merged"]["visits"] <= work["runs"]["visits"]
-    assert work["merged"]["visits"] < work["runs"]["visits"] / 2
+    assert work["merged"]["visits"] < work["runs"]["visits"]
 
 
 def test_kinds_of_work_are_those_that_have_costs(stream: cep.EventStream) -> None:
-    work = _work("PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE [id] WITHIN 9 units", stream)
+    work = _work("PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE [id] WITHIN 900 units", stream)
     assert work.keys() == _KINDS.keys()
     for form, kinds in _KINDS.items():
         assert {*kinds} - {"opened"} <= {*work[form]}, form
@@ -124,14 +125,14 @@ def test_kinds_of_work_are_those_that_have_costs(stream: cep.EventStream) -> Non
 
 
 def test_times_grow_with_the_stream_and_listing_takes_longer(stream: cep.EventStream) -> None:
-    pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 20 units")
+    pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 2000 units")
     statistics = cep.measure_statistics(pattern, stream)
     plan = cep.plan(pattern, statistics)
     short, long, listed = (
         expected_seconds(pattern, statistics, plan, counts=counts, active=active)
         for counts, active in ((True, 4e3), (True, 4e6), (False, 4e6))
     )
-    assert short.keys() == {*cep.EVALUATORS}
+    assert short.keys() == {*FORMS}
     for engine in short:
         assert short[engine] < long[engine] <= listed[engine]
     without = expected_seconds(pattern, statistics, None, counts=True, active=1.0)
