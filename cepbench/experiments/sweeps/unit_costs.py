@@ -124,9 +124,9 @@ def measured_alone(
         active = active_time(pattern, stream)
         plan = default_plan(pattern, statistics)
         for output in ("count", "arrow"):
-            how = {"counts": output == "count", "active": active}
-            expected = expected_seconds(pattern, statistics, plan, **how)
-            work = expected_work(pattern, statistics, plan, counts=output == "count")
+            counts = output == "count"
+            work = expected_work(pattern, statistics, plan, counts=counts)
+            expected = expected_seconds(pattern, statistics, plan, counts=counts, active=active)
             for name, seconds in expected.items():
                 entry = evaluator_for(name)
                 its = plan if plan is not None and runs_some(entry, plan.kind) else None
@@ -237,8 +237,9 @@ def errors(runs: pd.DataFrame, costs: Mapping[str, Mapping[str, float]]) -> pd.D
     A row an evaluator: ``runs``, and the ``median``, the 90th percentile ``p90`` and the ``largest``.
     """
     rows = []
-    for evaluator, its in runs.groupby("evaluator"):
-        estimated = sum(its[kind] * cost for kind, cost in costs[evaluator].items())
+    for evaluator, kinds in costs.items():
+        its = runs[runs["evaluator"] == evaluator]
+        estimated = its[[*kinds]].to_numpy(float) @ [*kinds.values()]
         found = q_error(estimated, its["nanoseconds"])
         rows.append((evaluator, len(its), np.median(found), np.quantile(found, 0.9), found.max()))
     return pd.DataFrame(rows, columns=["evaluator", "runs", "median", "p90", "largest"])

@@ -251,7 +251,7 @@ class EngineRows(ExpectedRows):
         first, names = self.names[0], {*self.names}
         rules = [pair for pair in self.compared_pairs if pair <= names]
         if not self.is_partitioned:
-            rules += self.equal_names
+            rules += map(frozenset, self.equal_names)
         if (
             self.strategy != "any"
             or self.pattern.output != "all"

@@ -143,6 +143,9 @@ def _file_name() -> str:
         "joins/kernels/advance.py",
         "reuse/kernels/extend.py",
         "hierarchical_stacks/kernels/sequences.py",
+        "stack_nfa/kernels/search.py",
+        "zstream/kernels/join.py",
+        "sase/kernels/advance.py",
     )
     digests = (digest_of(engines / kernel) for kernel in kernels)
     return f"unit-costs-{'-'.join(digests)}.json"

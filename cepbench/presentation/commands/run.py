@@ -88,7 +88,7 @@ def run(
     from cepbench.engines.detection.chosen import fastest
     from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
     from cepbench.engines.runs.arrow_matches import event_time
-    from cepbench.engines.runs.protocol import Arguments
+    from cepbench.engines.runs.protocol import Arguments, Evaluator
     from cepbench.planning.statistics.measure import active_time
     from cepbench.presentation.commands.matching import Job, position_columns
 
@@ -105,9 +105,10 @@ def run(
         job.write_each(found, files, attribute or ())
         _show_workload(inputs, asked, plan, found, files)
         return
+    engine: str | Evaluator | None = evaluator
     choice = None
     if evaluator is None and generator is None and asked.window.length:
-        plan, evaluator, choice = fastest(
+        plan, engine, choice = fastest(
             asked, plan, statistics or inputs.read_statistics(asked, stream),
             active_time(asked, stream),
             Arguments(
@@ -116,7 +117,7 @@ def run(
             ),
             whole_stream=False,
         )  # fmt: skip
-    used = chosen_evaluator(plan, evaluator, asked.strategy.name)
+    used = chosen_evaluator(plan, engine, asked.strategy.name)
     job = Job(asked, stream, plan, {"evaluator": used, "options": options})
     job.warm_up("count", "arrow")
     if count:

@@ -238,9 +238,11 @@ def _explain_automaton(
             edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
     edges.insert(0, "branch", edges.pop("branch"))
     choice = None
-    if pattern.window.length and (statistics is not None or stream is not None):
-        known = sampled(pattern, stream)[0] if statistics is None else statistics_from(statistics)
-        choice = _choice(pattern, default_plan(pattern, known), known, stream)
+    if statistics is None and stream is not None and pattern.window.length:
+        statistics, _ = sampled(pattern, stream)
+    if statistics is not None:
+        its = default_plan(pattern, statistics_from(statistics))
+        choice = _choice(pattern, its, statistics, stream)
     return AutomatonExplanation(pattern, plan, chosen.name, edges, metrics, choice=choice)
 
 
