@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, overload
 
-from cepbench.engines.detection.planned import planned
+from cepbench.engines.detection.chosen import chosen
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
@@ -94,8 +95,9 @@ def evaluate(
     type, time : str, optional
         Names of the columns of event types and times of a stream that is no EventStream.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata and under ``STRATEGY next``, for which none is planned.
+        A name in ``cep.EVALUATORS``, in any case. By default ``lazy-nfa`` for order plans, ``tree``
+        for tree plans, ``sase`` for automata; without a plan the built-in one that is expected to take
+        the least time, see ``Result.choice``.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
@@ -149,10 +151,12 @@ def evaluate(
         if queries.by_query:
             return evaluate_workload(queries, events, plan, asked)
         single, events = under_one_hierarchy(queries, events)
+        choice = None
         if plan is None:
-            plan = planned(single, events, evaluator)
+            plan, its, choice = chosen(single, events, asked, whole_stream=True)
+            asked = replace(asked, evaluator=its)
         task = task_for(single, plan, asked, whole_stream=True)
         check_types(single, events)
         check_fit(single, events)
         (result,) = run_tasks([task], events)
-        return result
+        return replace(result, choice=choice)

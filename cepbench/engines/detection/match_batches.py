@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from cepbench.arguments import callback, whole
+from cepbench.engines.detection.chosen import chosen
 from cepbench.engines.detection.detector import Detector
-from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
@@ -102,15 +103,19 @@ def match_batches(
     with reporting_missing_types(missing_types):
         check_types(pattern, stream)
         check_fit(pattern, stream)
-        plan = planned(pattern, stream, evaluator) if plan is None else plan_from(plan)
-        chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
         asked = Arguments(
-            evaluator=chosen,
+            evaluator=evaluator,
             options=options,
             output="arrow",
             partial_match_limit=partial_match_limit,
         )
-        task = task_for(pattern, plan, asked, whole_stream=not chosen.batches)
+        if plan is None:
+            plan, evaluator, _ = chosen(pattern, stream, asked, whole_stream=False)
+        else:
+            plan = plan_from(plan)
+        used = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+        asked = replace(asked, evaluator=used)
+        task = task_for(pattern, plan, asked, whole_stream=not used.batches)
         if task.whole:
             (result,) = run_tasks([task], stream)
             if on_progress is not None:

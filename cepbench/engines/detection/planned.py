@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from cepbench.engines.automata.compilation import automaton
@@ -14,9 +15,13 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, default_generator, find_generator
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.statistics.measure import PAIRS, slice_sample
+from cepbench.planning.statistics.measure import merge_samples, slice_sample
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+
+#: Of a long stream statistics are sampled in so many slices, each of so many events or of two windows, with
+#: so many pairs in all.
+_SLICES, _EVENTS, _PAIRS = 4, 2_500, 4_000
 
 
 def generator_for(
@@ -66,10 +71,38 @@ def planned(
         return None
     statistics = equal_rates(pattern)
     if pattern.window.length:
-        statistics = slice_sample(pattern, stream, 0, PAIRS).to_statistics()
+        statistics, _ = sampled(pattern, stream)
+    return default_plan(pattern, statistics, evaluator)
+
+
+def default_plan(
+    pattern: Pattern, statistics: Statistics, evaluator: str | Evaluator | None = None
+) -> AnyPlan | None:
+    """The default generator's plan; None under a strategy that none evaluates by plans."""
+    if evaluator is None and evaluator_without_plan(pattern.strategy.name) is not None:
+        return None
     generator = None if evaluator is None else generator_for([pattern], evaluator)
-    made: AnyPlan = plan_branches(pattern, branch_problems(pattern, statistics), generator)
-    return made
+    return plan_branches(pattern, branch_problems(pattern, statistics), generator)
+
+
+def sampled(pattern: Pattern, stream: EventStream) -> tuple[Statistics, float]:
+    """Statistics of a stream that the pattern fits, and its active time in seconds (or ticks).
+
+    Those of a long stream are from slices all over it, which takes the same time however long it is, unless windows have many events.
+    """
+    size = _EVENTS
+    if len(stream):
+        length = max(1, int(stream.timestamps[-1] - stream.timestamps[0]))
+        size = max(size, math.ceil(2 * len(stream) * pattern.window.length / length))
+    if len(stream) <= 2 * _SLICES * size:
+        sample = slice_sample(pattern, stream, 0, _PAIRS)
+        return sample.to_statistics(), sample.active
+    step = len(stream) // _SLICES
+    starts = range((step - size) // 2, len(stream) - size + 1, step)
+    parts = [stream[start : start + size] for start in starts]
+    pairs = _PAIRS // _SLICES
+    sample = merge_samples([slice_sample(pattern, part, 0, pairs) for part in parts])
+    return sample.to_statistics(), sample.active * len(stream) / (size * len(parts))
 
 
 def equal_rates(pattern: Pattern) -> Statistics:

@@ -192,6 +192,15 @@ def refuse_undeclared(task: Task) -> None:
         _need(evaluator, "measure times of nodes", lambda e: e.node_times)
 
 
+def is_able(pattern: Pattern, plan: AnyPlan | None, asked: Arguments, whole_stream: bool) -> bool:
+    """Whether the evaluator asked for declares all that a task needs."""
+    try:
+        task_for(pattern, plan, asked, whole_stream=whole_stream)
+    except (EvaluationError, PlanError, UnsupportedPatternError, UnsupportedTaskError):
+        return False
+    return True
+
+
 def runs_some(evaluator: Evaluator, kind: str) -> bool:
     """Whether an evaluator supports all or some plans of this kind."""
     return kind in evaluator.kinds or kind in evaluator.some_kinds

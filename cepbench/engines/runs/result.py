@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from cepbench.arguments import text
 from cepbench.engines.runs.arrow_matches import arrow_table, event_time, with_events
+from cepbench.engines.runs.choice import Choice
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.latency import Latency
@@ -194,6 +195,8 @@ class Result:
     #: What RETURN needs of the matches, if the evaluator found no more; they have no
     #: :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
     values: Rows | None = field(default=None, repr=False)
+    #: Expected times of engines, by which the evaluator was chosen; None if plan or evaluator were given.
+    choice: Choice | None = None
 
     @property
     def latency(self) -> Latency | None:
@@ -412,7 +415,8 @@ class Result:
     def describe(self) -> str:
         """The evaluator, the plan and the metrics."""
         plan = "no plan" if self.plan is None else self.plan.describe()
-        return f"{self.evaluator}: {plan}\n{self.metrics.describe()}"
+        chosen = "" if self.choice is None else f"\n{self.choice}"
+        return f"{self.evaluator}: {plan}{chosen}\n{self.metrics.describe()}"
 
     def __repr__(self) -> str:
         plan = "" if self.plan is None else f" along {self.plan.text}"

@@ -1,9 +1,10 @@
-"""The nanoseconds of each kind of work that reuse and evaluators do, measured on this machine.
+"""The nanoseconds of each kind of work that engines and reuse do, measured on this machine.
 
-Small random workloads: each query from scratch, and from each other that it can be computed from. On an
+Of engines: random patterns of every construct and strategy, each on every engine, counted and listed, unless that is
+expected to take long. Of reuse: small random workloads, each query from scratch, and from each other that it can be computed from. On an
 evaluator whose queries share their state that state is left out: it is kept as long as any query is
-computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times, none negative; what a call takes
-whatever its work is fitted beside them. ``python -m cepbench.experiments.sweeps.unit_costs`` stores them, and
+computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times, none
+negative; what a call takes whatever its work is fitted beside them. ``python -m cepbench.experiments.sweeps.unit_costs`` stores them, and
 ``make env`` does so.
 """
 
@@ -12,12 +13,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.planned import default_plan
 from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.tasks import is_able, runs_some
 from cepbench.engines.detection.workload_evaluate import written_plan
 from cepbench.engines.reuse.events import Events
 from cepbench.engines.reuse.kept import FoundMatches
@@ -25,13 +29,17 @@ from cepbench.engines.reuse.queries import query_of
 from cepbench.engines.reuse.reuse import warm_up
 from cepbench.engines.reuse.sets import Sized, Way
 from cepbench.engines.runs.matches import BranchMatches
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import CepbenchError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.costs.engine_work import expected_seconds, expected_work, priced_in
+from cepbench.planning.costs.q_error import q_error
 from cepbench.planning.costs.reuse_calibrated import Calibrated, Work
 from cepbench.planning.costs.unit_costs import FIXED, TREE, store
 from cepbench.planning.plans.reuse import candidates_of
-from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.measure import active_time, measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.seeds import rng_for
@@ -40,6 +48,10 @@ from cepbench.streams.numeric import NumericReader
 
 _HIERARCHY = ConceptHierarchy({"G0": ["T0", "T1"], "G1": ["T2", "T3"]})
 _LIMIT = 10_000_000
+
+#: Seconds beyond which a run is not measured.
+_LONGEST = 0.1
+
 _ROUNDS = 5
 
 
@@ -67,7 +79,7 @@ def measured(
                 found.append((TREE, method, work, _least_time(step, repetitions)))
             except CepbenchError:  # too many partial matches
                 continue
-        for evaluator in FIXED.keys() - {TREE}:
+        for evaluator in FIXED["reuse"].keys() - {TREE}:
             model = Calibrated(workload, statistics, {}, evaluator)
             for query, nanoseconds in _shared(workload, stream, evaluator, repetitions).items():
                 work = model.work_from_scratch(query)
@@ -92,16 +104,150 @@ def _shared(
     }
 
 
-def fitted(steps: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Evaluator → nanoseconds of each kind of work, none negative."""
+def measured_alone(
+    patterns: int = 80, events: int = 5_000, repetitions: int = 3, seed: int = 0
+) -> pd.DataFrame:
+    """Runs of random patterns on every engine.
+
+    A row a run: ``pattern``, ``output``, ``evaluator``, the expected work by kind, see
+    :func:`cepbench.planning.costs.engine_work.expected_work`, ``expected``, the nanoseconds that stored or fixed
+    costs give, and ``nanoseconds``, the least of all repetitions.
+
+    ``events``: of the shortest streams; others are three and nine times as long.
+    """
+    rows = []
+    for number in range(patterns):
+        rng = rng_for(seed, "unit costs of engines", number)
+        stream = _prices(events * 3 ** (number % 3), rng)
+        pattern = parse(_pattern(number, rng))
+        statistics = measure_statistics(pattern, stream, seed=seed)
+        active = active_time(pattern, stream)
+        plan = default_plan(pattern, statistics)
+        for output in ("count", "arrow"):
+            counts = output == "count"
+            work = expected_work(pattern, statistics, plan, counts=counts)
+            expected = expected_seconds(pattern, statistics, plan, counts=counts, active=active)
+            for name, seconds in expected.items():
+                entry = evaluator_for(name)
+                its = plan if plan is not None and runs_some(entry, plan.kind) else None
+                asked = Arguments(
+                    evaluator=entry, options=None, output=output, partial_match_limit=_LIMIT
+                )
+                if seconds > _LONGEST or not is_able(pattern, its, asked, whole_stream=True):
+                    continue
+                step = partial(evaluate, pattern, stream, its, evaluator=name, output=output)
+                try:
+                    nanoseconds = _least_time(step, repetitions)
+                except CepbenchError:  # too many partial matches
+                    continue
+                priced, form = priced_in(name, work)
+                amounts = {kind: active * amount for kind, amount in work[form].items()}
+                rows.append(
+                    {"pattern": str(pattern), "output": output, "evaluator": priced, **amounts}
+                    | {"opened": len(pattern.branches()), "expected": 1e9 * seconds}
+                    | {"nanoseconds": nanoseconds}
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _prices(events: int, rng: np.random.Generator) -> EventStream:
+    """Ten types of very different rates, one event per unit of time on average."""
+    shares = 0.8 * rng.dirichlet(np.full(10, 1.0)) + 0.02
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice([f"T{k}" for k in range(10)], events, p=shares),
+            "time": np.sort(rng.integers(0, events, events)),
+            "id": rng.integers(0, int(rng.choice([5, 20, 100])), events),
+            "x": rng.random(events),
+            "price": 100 + np.cumsum(rng.normal(0, 0.3, events)),
+        }
+    )
+    return EventStream.from_pandas(frame, type="type", time="time")
+
+
+#: Patterns of n items: what stands for the items, conditions or a strategy, and windows, of which one is drawn.
+_CHAIN = " AND ".join
+_SHAPES = ("SEQ", "SEQ", "SEQ", "NOT", "AND", "OR", "KL", "KL", "GROUP", "strategy")
+
+
+def _pattern(number: int, rng: np.random.Generator) -> str:
+    """A pattern of the shape that is next, of two to five random types."""
+    shape = _SHAPES[number % len(_SHAPES)]
+    most = 6 if shape == "SEQ" else 4
+    size = int(rng.integers(2 if shape in ("SEQ", "AND") else 3, most))
+    names = "abcdef"[:size]
+    items = [
+        f"T{k} {name}" for k, name in zip(rng.choice(10, size, replace=False), names, strict=True)
+    ]
+    window = int(2 ** rng.uniform(3, 10))
+    steps = [f"{one}.x < {other}.x" for one, other in pairwise(names)]
+    sold = [f"{one}.price < {other}.price" for one, other in pairwise(names)]
+    rare = [f"{name}.x < 0.2" for name in names]
+    where = [
+        "",
+        "[id]",
+        _CHAIN(steps),
+        _CHAIN(sold),
+        steps[0],
+        f"a.x < {names[-1]}.x",
+        _CHAIN(rare),
+    ]
+    if shape in ("KL", "strategy"):
+        where = ["", "[id]", "b[i].x > b[i-1].x", "b[i].price < b[i-1].price AND b[1].price < a.price",
+                 "sum(b.x) > 1"]  # fmt: skip
+        window //= 4
+    chosen = str(rng.choice(where))
+    if chosen and shape != "strategy" and rng.random() < 0.2:
+        chosen += " AND a.x < 0.3"
+    more = ""
+    if shape == "KL":
+        items[1] = f"KL({items[1]})"
+    elif shape == "GROUP":
+        items[1] = f"GROUP({items[1]}, +)"
+        chosen = str(rng.choice(["", "a.x < c.x", "a.id = c.id"]))
+    elif shape == "NOT":
+        items.insert(int(rng.integers(1, size)), f"NOT({rng.choice(['T0', 'T9'])} n)")
+    elif shape == "strategy":
+        strategy = str(rng.choice(["next", "strict_contiguity", "partition_contiguity(id)"]))
+        more = f" STRATEGY {strategy}"
+        if strategy == "next" or rng.random() < 0.3:
+            items[1] = f"KL({items[1]})"
+        else:
+            chosen = str(rng.choice(["", steps[0]]))
+    if shape == "OR":
+        middle = size - 1
+        items = [f"SEQ({', '.join(items[:middle])}, T8 y)", f"SEQ({items[middle]}, T9 z)"]
+        chosen = str(rng.choice(["", "a.x < y.x", f"a.id = y.id AND {names[-1]}.id = z.id"]))
+    operator = shape if shape in ("AND", "OR") else "SEQ"
+    condition = f" WHERE {chosen}" if chosen else ""
+    return f"PATTERN {operator}({', '.join(items)}){condition}{more} WITHIN {window} units"
+
+
+def fitted(steps: pd.DataFrame, section: str = "reuse") -> dict[str, dict[str, float]]:
+    """Evaluator → nanoseconds of each kind of work of a section of the costs, none negative."""
     return {
         evaluator: _fitted(steps[steps["evaluator"] == evaluator], [*costs])
-        for evaluator, costs in FIXED.items()
+        for evaluator, costs in FIXED[section].items()
     }
 
 
+def errors(runs: pd.DataFrame, costs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """The q-errors of the times that costs of engines give for runs, by evaluator.
+
+    A row an evaluator: ``runs``, and the ``median``, the 90th percentile ``p90`` and the ``largest``.
+    """
+    rows = []
+    for evaluator, kinds in costs.items():
+        its = runs[runs["evaluator"] == evaluator]
+        estimated = its[[*kinds]].to_numpy(float) @ [*kinds.values()]
+        found = q_error(estimated, its["nanoseconds"])
+        rows.append((evaluator, len(its), np.median(found), np.quantile(found, 0.9), found.max()))
+    return pd.DataFrame(rows, columns=["evaluator", "runs", "median", "p90", "largest"])
+
+
 def _fitted(steps: pd.DataFrame, kinds: list[str]) -> dict[str, float]:
-    work = np.column_stack([steps[kinds].to_numpy(float), np.ones(len(steps))])
+    opened = [] if "opened" in kinds else [np.ones(len(steps))]
+    work = np.column_stack([steps[kinds].to_numpy(float), *opened])
     times = steps["nanoseconds"].to_numpy(float)
     estimates = times
     for _ in range(_ROUNDS):
@@ -109,7 +255,7 @@ def _fitted(steps: pd.DataFrame, kinds: list[str]) -> dict[str, float]:
         weights = np.sqrt(times * estimates)
         found = _not_negative(work / weights[:, None], times / weights)
         estimates = np.maximum(work @ found, times / 10)
-    return dict(zip(kinds, found[:-1].tolist(), strict=True))
+    return dict(zip(kinds, found.tolist(), strict=False))
 
 
 def _not_negative(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -211,4 +357,7 @@ def _least_time(step: Callable[[], object], repetitions: int) -> int:
 
 
 if __name__ == "__main__":
-    store(fitted(measured()))
+    runs = measured_alone()
+    costs = {"reuse": fitted(measured()), "alone": fitted(runs, "alone")}
+    store(costs)
+    print(errors(runs, costs["alone"]).round(2).to_string(index=False))

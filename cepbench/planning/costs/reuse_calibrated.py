@@ -5,9 +5,7 @@ source is tested, and joined with the missing items one by one, those of fewest 
 matches of the source are projected and equal ones dropped; the others come from joins that begin with
 the items at which the two queries differ, and then drop what the source contains.
 
-Items that arrive independently, at the rates r1 to rk, are in order and within a window W about
-r1·…·rk·W^(k−1)/(k−1)! times per second, and k! times as often in any order. E-Cube has 1/2 for each two
-neighbours instead.
+How many matches are expected is in :mod:`cepbench.planning.costs.expected_rows`.
 """
 
 from __future__ import annotations
@@ -16,21 +14,13 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cepbench.patterns.equivalences import equal_attributes
-from cepbench.patterns.model import Pattern
-from cepbench.planning.costs.query_terms import QueryTerms
+from cepbench.planning.costs.expected_rows import ExpectedRows, share_without
 from cepbench.planning.costs.unit_costs import TREE, priced_as, unit_costs
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import Reuse
 from cepbench.planning.plans.tree import leaves, left_deep, post_order, right_deep
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
-
-#: Expected events in a window beyond which their number is taken for exact.
-_MANY = 200.0
-
-#: Expected events in a window of which sets are counted; more would overflow.
-_LARGEST_SET = 100.0
 
 
 @dataclass
@@ -63,68 +53,8 @@ class Work:
     def nanoseconds(self, evaluator: str = TREE) -> float:
         """The time that this takes an evaluator of :data:`~cepbench.planning.costs.unit_costs.FIXED`."""
         return math.fsum(
-            cost * getattr(self, kind) for kind, cost in unit_costs()[evaluator].items()
+            cost * getattr(self, kind) for kind, cost in unit_costs()["reuse"][evaluator].items()
         )
-
-
-class _Query(QueryTerms):
-    """A branch of a query with the expected numbers of its partial matches."""
-
-    def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
-        super().__init__(pattern, statistics)
-        equal = equal_attributes(pattern.expanded.conditions, self.names)
-        self._equal_names = [{term.variable for term in its} for its in equal]
-        window = self.window or math.inf
-        self.rates = {name: size / window for name, size in self.sizes.items()}
-        for item in self.items:
-            if item.is_set:
-                # The expected number of subsets, if the number of events is Poisson's.
-                self.sizes[item.name] = math.expm1(min(self.sizes[item.name], _LARGEST_SET))
-        self.stream_rate = statistics.stream_rate or sum(self.rates.values())
-        self.all = self.rows(self.names)
-
-    def rows(self, names: Collection[str], apart: Collection[str] = ()) -> float:
-        """Matches of some of the positive variables per second.
-
-        Conditions between the variables ``apart`` and the others are not tested, but for equalities, by
-        which engines look events up.
-        """
-        bound = [name for name in self.names if name in names]
-        if not bound or not self.window:
-            return 0.0
-        found = math.prod(self.sizes[name] for name in bound) / self.window
-        for place, one in enumerate(bound):
-            for other in bound[place + 1 :]:
-                tested = other == bound[place + 1] or self.statistics.has_selectivity(one, other)
-                is_looked_up = any({one, other} <= its for its in self._equal_names)
-                if tested and ((one in apart) == (other in apart) or is_looked_up):
-                    found *= self.selectivity(one, other)
-        count = len(bound)
-        found *= 1.0 / math.factorial(count - 1) if self.in_order else count
-        return found * self._kept(bound)
-
-    def compared(self, names: Collection[str], apart: Collection[str]) -> float:
-        """Pairs per second whose conditions are tested to join the variables ``apart`` to the others."""
-        others = [name for name in names if name not in apart]
-        if any(self.statistics.has_selectivity(x, y) for x in apart for y in others):
-            return self.rows(names, apart)
-        return 0.0
-
-    def _kept(self, bound: Sequence[str]) -> float:
-        """The share of matches in which no NOT whose neighbours are bound finds an event."""
-        kept = 1.0
-        for place, variables in enumerate(self.negated):
-            sides = self.names[max(place - 1, 0) : place + 1]
-            if {*sides} <= {*bound}:
-                for variable in variables:
-                    fitting = math.prod(self.selectivity(variable.name, side) for side in sides)
-                    kept *= share_without(self.size(variable.name) * fitting, len(bound))
-        return kept
-
-    @property
-    def checks(self) -> int:
-        """The number of negated variables."""
-        return sum(map(len, self.negated))
 
 
 class Calibrated:
@@ -143,7 +73,7 @@ class Calibrated:
     ) -> None:
         self._evaluator = priced_as(evaluator)
         self._plans = plans
-        self._queries = _Query.of_queries(workload, statistics)
+        self._queries = ExpectedRows.of_queries(workload, statistics)
 
     def scratch(self, query: str) -> float:
         """The cost of a query by itself."""
@@ -194,7 +124,7 @@ class Calibrated:
         return _up(way, sources, query, 1.0 - self.contained(way))
 
 
-def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
+def _down(way: Reuse, general: ExpectedRows, specific: ExpectedRows) -> Work:
     images = {specific.names[place] for place in way.embedding}
     rows = min(general.all, specific.rows(images))
     work = Work(tested=general.all * len(_retyped(way, general, specific)))
@@ -213,7 +143,7 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
     return _by_sizes(work, specific, missing)
 
 
-def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> Work:
+def _up(way: Reuse, sources: Sequence[ExpectedRows], general: ExpectedRows, left: float) -> Work:
     work = Work(indexed=general.stream_rate * len(general.names))
     decisive: set[str] = set()
     completed = 0
@@ -251,7 +181,7 @@ def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> 
     return _by_sizes(work, general, general.names)
 
 
-def _by_sizes(work: Work, query: _Query, sought: Collection[str]) -> Work:
+def _by_sizes(work: Work, query: ExpectedRows, sought: Collection[str]) -> Work:
     """The work of joins, which are made anew for each number of events that a sought set may have."""
     sizes = math.prod(
         1.0 + query.rates[item.name] * query.window
@@ -263,7 +193,7 @@ def _by_sizes(work: Work, query: _Query, sought: Collection[str]) -> Work:
     )
 
 
-def _contained(way: Reuse, specific: _Query, general: _Query) -> float:
+def _contained(way: Reuse, specific: ExpectedRows, general: ExpectedRows) -> float:
     """The share of a query's matches that matches of a more specific one contain."""
     images = [specific.names[place] for place in way.embedding]
     between = specific.rows(images)
@@ -276,27 +206,7 @@ def _contained(way: Reuse, specific: _Query, general: _Query) -> float:
     return share
 
 
-def share_without(events: float, items: int) -> float:
-    """The share of gaps between two of k ordered items in which none of some other events is.
-
-    The k − 1 gaps and the rest of the window divide it like as many events at random, so that the gap
-    has the distribution Beta(1, k − 1), and (k − 1) / (k − 1 + N) is the share for N events in the
-    whole window, whose distribution is Poisson's.
-
-    The events are an expected number in a window; of one item the gap is the whole window.
-    """
-    others = items - 1
-    if events > _MANY:
-        return min(1.0, others / events)
-    found = 0.0
-    probability = math.exp(-events)
-    for number in range(int(events + 10 * math.sqrt(events)) + 10):
-        found += probability * (others / (others + number) if number else 1.0)
-        probability *= events / (number + 1)
-    return found
-
-
-def _retyped(way: Reuse, general: _Query, specific: _Query) -> list[int]:
+def _retyped(way: Reuse, general: ExpectedRows, specific: ExpectedRows) -> list[int]:
     """The items of the more general query whose images have another type."""
     return [
         number
@@ -305,7 +215,7 @@ def _retyped(way: Reuse, general: _Query, specific: _Query) -> list[int]:
     ]
 
 
-def _neighbours(way: Reuse, place: int, general: _Query) -> set[str]:
+def _neighbours(way: Reuse, place: int, general: ExpectedRows) -> set[str]:
     """The items of the more general query next to a place of the more specific one."""
     before = [number for number, image in enumerate(way.embedding) if image < place]
     after = [number for number, image in enumerate(way.embedding) if image >= place]

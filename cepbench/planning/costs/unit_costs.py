@@ -1,4 +1,4 @@
-"""Nanoseconds of each kind of work that the cost ``calibrated`` counts, measured once per installation.
+"""Nanoseconds of each kind of work of engines and of reuse, measured once per installation.
 
 :mod:`cepbench.experiments.sweeps.unit_costs` measures them and stores them beside the compiled kernels; where nobody
 has, they are those of one machine.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,19 +25,78 @@ VARIABLE = "CEPBENCH_UNIT_COSTS"
 #: The evaluator that joins as reuse does, and as which evaluators without costs of their own are priced.
 TREE = "tree"
 
-#: Evaluator → kind, an attribute of :class:`cepbench.planning.costs.reuse_calibrated.Work` → nanoseconds. Those of
-#: reuse are the ones of :data:`TREE`; others have what a query from scratch does with them.
-FIXED: Mapping[str, Mapping[str, float]] = {
-    TREE: {
-        "scanned": 10.0, "events": 17.0, "paired": 11.0, "joined": 12.0, "probed": 14.0, "looked": 16.0,
-        "made": 12.0, "tested": 3.9, "projected": 40.0, "indexed": 2.0, "copied": 0.16,
+#: The evaluator sase where it counts without runs.
+COUNTING = "sase, counting"
+
+#: Kinds of work of joins, of runs, and of counting without runs, see :mod:`cepbench.planning.costs.engine_work`.
+JOINS = [
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "grouped",
+    "made",
+    "paired",
+    "paired_rows",
+    "equal",
+    "equal_rows",
+    "visited",
+    "sets",
+    "steps",
+    "matches",
+    "written",
+    "members",
+]
+RUNS = [
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "starts",
+    "visits",
+    "made",
+    "matches",
+    "written",
+    "members",
+]
+COUNTS = ["opened", "scanned", "events", "keyed", "checked", "counters", "by_start"]
+
+
+def _costs(kinds: Sequence[str], *nanoseconds: float) -> dict[str, float]:
+    return dict(zip(kinds, map(float, nanoseconds), strict=True))
+
+
+#: Evaluator → kind → nanoseconds. Under ``reuse`` of :class:`cepbench.planning.costs.reuse_calibrated.Work`: those of
+#: reuse are the ones of :data:`TREE`; others have what a query from scratch does with them. Under ``alone``
+#: of a pattern by itself, see :mod:`cepbench.planning.costs.engine_work`; ``opened`` is what a branch takes whatever
+#: its work.
+FIXED: Mapping[str, Mapping[str, Mapping[str, float]]] = {
+    "reuse": {
+        TREE: {
+            "scanned": 10.0, "events": 17.0, "paired": 11.0, "joined": 12.0, "probed": 14.0, "looked": 16.0,
+            "made": 12.0, "tested": 3.9, "projected": 40.0, "indexed": 2.0, "copied": 0.16,
+        },
+        "hierarchical-stacks": {"events": 16.0, "paired": 8.7, "joined": 11.0, "probed": 0.7},
     },
-    "hierarchical-stacks": {"events": 16.0, "paired": 8.7, "joined": 11.0, "probed": 0.7},
+    "alone": {
+        "tree": _costs(JOINS, 470_000, 2.1, 57, 23, 13, 3.1, 14, 0.54, 0.46, 0, 0.79, 1.4, 3.4, 230, 0, 1.6, 25),
+        "zstream": _costs(JOINS, 530_000, 4.5, 6.2, 140, 1.5, 3.5, 0, 0.17, 0.21, 1.4, 0.48, 0.73, 0, 0, 0, 1.2, 0),
+        "stack-nfa": _costs(JOINS, 420_000, 4.2, 47, 31, 5.2, 3.9, 2.3, 0.34, 0.35, 0.13, 0.018, 0.49, 0, 0, 0, 1.3, 0),
+        "hierarchical-stacks": _costs(JOINS, 630_000, 5.6, 47, 24, 9, 3.6, 9.2, 0.53, 0.37, 0.38, 0.16, 0.48, 0, 0, 0, 1.8, 0),
+        "sase": _costs(RUNS, 830_000, 17, 0, 5.3, 0.65, 1800, 72, 0, 4.8, 8.4, 0),
+        "sase-backtrack": _costs(RUNS, 910_000, 11, 0, 95, 270, 120, 16, 0, 19, 44, 0),
+        "sase-basic": _costs(RUNS, 1_200_000, 13, 0, 51, 400, 180, 17, 0, 54, 48, 0),
+        COUNTING: _costs(COUNTS, 1_200_000, 4.6, 7.9, 110, 2, 16, 0.38),
+        "tree-instances": _costs(JOINS, 560_000, 0, 150, 18, 28, 3.3, 38, 0.23, 8.6, 12, 3.5, 0, 0, 270, 8.8, 2.6, 6.8),
+        "lazy-nfa-instances": _costs(JOINS, 550_000, 0, 160, 8.1, 25, 2.7, 33, 5.8, 9, 19, 3.7, 0, 0, 300, 7.3, 2.7, 8.2),
+    },
 }  # fmt: skip
 
 
 @cache
-def unit_costs() -> Mapping[str, Mapping[str, float]]:
+def unit_costs() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
     """Those stored for the present kernels, else :data:`FIXED`."""
     for folder in _folders():
         with suppress(OSError, ValueError):
@@ -48,23 +107,23 @@ def unit_costs() -> Mapping[str, Mapping[str, float]]:
 
 
 def priced_as(evaluator: str | None) -> str:
-    """The evaluator of :data:`FIXED` as which one is priced: itself, or :data:`TREE`."""
-    by_name = {folded(name): name for name in FIXED}
+    """The evaluator as which one is priced in plans of reuse: itself, or :data:`TREE`."""
+    by_name = {folded(name): name for name in FIXED["reuse"]}
     return TREE if evaluator is None else by_name.get(folded(evaluator), TREE)
 
 
-def _is_whole(found: Any) -> bool:
-    if not isinstance(found, dict) or found.keys() != FIXED.keys():
-        return False
-    return all(
-        isinstance(costs, dict)
-        and costs.keys() == FIXED[evaluator].keys()
-        and all(isinstance(its, float) and 0.0 <= its < math.inf for its in costs.values())
-        for evaluator, costs in found.items()
+def _is_whole(found: Any, like: Any = FIXED) -> bool:
+    """Whether what is stored has a cost wherever ``like`` has one."""
+    if isinstance(like, float):
+        return isinstance(found, float) and 0.0 <= found < math.inf
+    return (
+        isinstance(found, dict)
+        and found.keys() == like.keys()
+        and all(_is_whole(found[key], its) for key, its in like.items())
     )
 
 
-def store(costs: Mapping[str, Mapping[str, float]]) -> None:
+def store(costs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
     """Store measured costs in the first writable folder, for processes started from now on."""
     for folder in _folders():
         with suppress(OSError):
@@ -84,6 +143,9 @@ def _file_name() -> str:
         "joins/kernels/advance.py",
         "reuse/kernels/extend.py",
         "hierarchical_stacks/kernels/sequences.py",
+        "stack_nfa/kernels/search.py",
+        "zstream/kernels/join.py",
+        "sase/kernels/advance.py",
     )
     digests = (digest_of(engines / kernel) for kernel in kernels)
     return f"unit-costs-{'-'.join(digests)}.json"

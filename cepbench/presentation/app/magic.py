@@ -184,7 +184,9 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     stream = _stream(options, pattern, names, positions=shows_matches)
     pattern, stream = under_one_hierarchy(pattern, stream)
     statistics = None
-    used, found = generator_or_automaton(pattern, options.evaluator, options.generator)
+    used, found = None, None
+    if options.plan or options.explain or options.evaluator or options.generator:
+        used, found = generator_or_automaton(pattern, options.evaluator, options.generator)
     if used is not None:
         statistics = measure_statistics(pattern, stream, seed=options.seed)
         found = plan(pattern, statistics, used, seed=options.seed)

@@ -153,9 +153,9 @@ class RunPanel:
         if any(part.alpha for plan in plans.plans.values() for part in plan.parts):
             sentences.append("The runs ignore α: these are the plans of least cost for throughput.")
         if count <= _MOST_MATCHES:
-            self.result = evaluate(
-                plans.pattern, stream, plans.plans[best], partial_match_limit=PARTIAL_MATCH_LIMIT
-            )
+            self.result = evaluate(plans.pattern, stream, partial_match_limit=PARTIAL_MATCH_LIMIT)
+            if self.result.choice is not None:
+                sentences.append(f"Without a plan: {self.result.choice}.")
             self.highlight.max = max(0, count - 1)
             self.highlight.value = 0
             self._draw_timeline()

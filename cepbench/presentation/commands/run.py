@@ -84,12 +84,17 @@ def run(
         )
     files = _files(output, asked) if output and asked.by_query else {}
 
-    from cepbench.engines.detection.tasks import chosen_evaluator
+    from cepbench.engines.detection.chosen import fastest
+    from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
     from cepbench.engines.runs.arrow_matches import event_time
+    from cepbench.engines.runs.protocol import Arguments, Evaluator
+    from cepbench.planning.statistics.measure import active_time
     from cepbench.presentation.commands.matching import Job, position_columns
 
     asked, stream = inputs.read_stream(asked, positions=not count)
-    plan, *_ = inputs.plan(asked, stream, planner=planner, generator=generator, evaluator=evaluator)
+    plan, statistics, _ = inputs.plan(
+        asked, stream, planner=planner, generator=generator, evaluator=evaluator
+    )
     if asked.by_query:
         job = Job(asked, stream, plan, {"evaluator": evaluator, "options": options})
         kind = "count" if count else "arrow"
@@ -99,7 +104,19 @@ def run(
         job.write_each(found, files, attribute or ())
         _show_workload(inputs, asked, plan, found, files)
         return
-    used = chosen_evaluator(plan, evaluator, asked.strategy.name)
+    engine: str | Evaluator | None = evaluator
+    choice = None
+    if evaluator is None and generator is None and asked.window.length:
+        plan, engine, choice = fastest(
+            asked, plan, statistics or inputs.read_statistics(asked, stream),
+            active_time(asked, stream),
+            Arguments(
+                evaluator=None, options=options, output="count" if count else "arrow",
+                partial_match_limit=PARTIAL_MATCH_LIMIT,
+            ),
+            whole_stream=False,
+        )  # fmt: skip
+    used = chosen_evaluator(plan, engine, asked.strategy.name)
     job = Job(asked, stream, plan, {"evaluator": used, "options": options})
     job.warm_up("count", "arrow")
     if count:
@@ -115,6 +132,7 @@ def run(
                 "plan": plan and plan.text,
                 "cost": plan and plan.cost,
                 "evaluator": used.name,
+                "expected_seconds": choice and dict(choice.seconds),
                 "metrics": out.as_dict(metrics),
                 "stopped_by_limit": stopped,
                 "output": output,
@@ -127,6 +145,8 @@ def run(
     out.write_text(f"{headline}, run by {used.name}")
     if plan:
         out.write_line(f"  {plan.text}")
+    if choice:
+        out.write_text(f"  {choice}")
     out.write_line()
     out.write_metrics(metrics)
     if stopped:

@@ -62,7 +62,7 @@ class AutomatonExplanation(Explanation):
 
     def sentences(self) -> list[str]:
         """The bound on runs of each branch, and what the run counted."""
-        return [*self._bounds(), *self._found()]
+        return [*self._bounds(), *self._found(), *self._engines()]
 
     @property
     def _is_counted(self) -> bool:

@@ -10,12 +10,16 @@ import pandas as pd
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
+from cepbench.engines.detection.chosen import fastest
+from cepbench.engines.detection.planned import default_plan, sampled
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
+from cepbench.engines.runs.choice import Choice
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.result import Result
 from cepbench.errors import PlanError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
 from cepbench.planning.costs.throughput import Throughput
@@ -24,7 +28,7 @@ from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import statistics_from
-from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.measure import active_time, measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
@@ -171,7 +175,7 @@ def explain(
             pattern, events = under_one_hierarchy(pattern, events)
         plan = automaton(pattern) if plan is None else plan_from(plan)
         if plan.kind == "automaton":
-            return _explain_automaton(pattern, plan, events, asked)
+            return _explain_automaton(pattern, plan, statistics, events, asked)
         if statistics is None and events is not None:
             statistics = measure_statistics(pattern, events)
         statistics = statistics_from(statistics)
@@ -202,11 +206,16 @@ def explain(
         metrics=metrics,
         remarks=remarks,
         stakes=_stakes(pattern, statistics, time_selectivity),
+        choice=_choice(pattern, task.plan, statistics, events),
     )
 
 
 def _explain_automaton(
-    pattern: Pattern, plan: AnyPlan, stream: EventStream | None, asked: Arguments
+    pattern: Pattern,
+    plan: AnyPlan,
+    statistics: Statistics | None,
+    stream: EventStream | None,
+    asked: Arguments,
 ) -> AutomatonExplanation:
     """The edges of an automaton, and on a stream what its run counted."""
     chosen = chosen_evaluator(plan, asked.evaluator, pattern.strategy.name)
@@ -228,7 +237,31 @@ def _explain_automaton(
             counted = result.nodes if len(tables) > 1 else result.nodes.assign(branch=0)
             edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
     edges.insert(0, "branch", edges.pop("branch"))
-    return AutomatonExplanation(pattern, plan, chosen.name, edges, metrics)
+    choice = None
+    if statistics is None and stream is not None and pattern.window.length:
+        statistics, _ = sampled(pattern, stream)
+    if statistics is not None:
+        its = default_plan(pattern, statistics_from(statistics))
+        choice = _choice(pattern, its, statistics, stream)
+    return AutomatonExplanation(pattern, plan, chosen.name, edges, metrics, choice=choice)
+
+
+def _choice(
+    pattern: Pattern, plan: AnyPlan | None, statistics: Statistics, stream: EventStream | None
+) -> Choice | None:
+    """The engines that can count the matches of a stream, or of a million events, by expected times."""
+    if not pattern.window.length:
+        return None
+    if stream is not None:
+        active = active_time(pattern, stream)
+    else:
+        window = pattern.window.seconds
+        events = sum(statistics.cardinality(name, window) for name in statistics.names)
+        active = 1e6 / (statistics.stream_rate or max(events / window, SMALLEST))
+    asked = Arguments(
+        evaluator=None, options=None, output="count", partial_match_limit=PARTIAL_MATCH_LIMIT
+    )
+    return fastest(pattern, plan, statistics, active, asked, whole_stream=True).choice
 
 
 def _result(task: Task, stream: EventStream) -> Result:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cepbench.engines.runs.choice import Choice
 from cepbench.engines.runs.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.stakes import Stakes
@@ -71,6 +72,9 @@ class Explanation(Report):
     remarks: tuple[str, ...] = ()
     #: Whether choosing a plan matters for this pattern; None without estimates.
     stakes: Stakes | None = None
+    #: The engines by their expected times, which count the matches of the stream, or of a million events if the
+    #: plan was not run; None without statistics.
+    choice: Choice | None = None
     legend = LEGEND
 
     def __repr__(self) -> str:
@@ -79,7 +83,7 @@ class Explanation(Report):
 
     def sentences(self) -> list[str]:
         """Findings of the run, the legend of its table, and whether choosing a plan matters."""
-        at_stake = self.stakes.sentences() if self.stakes else []
+        at_stake = [*self._engines(), *(self.stakes.sentences() if self.stakes else [])]
         if self.metrics is None:
             return at_stake
         once, twice = (f"{limit:g}" for limit in MARKED)
@@ -92,6 +96,12 @@ class Explanation(Report):
             "at the root by rows created.",
             *at_stake,
         ]
+
+    def _engines(self) -> list[str]:
+        if self.choice is None:
+            return []
+        where = "a million events" if self.metrics is None else "this stream"
+        return [f"Expected times to count the matches of {where}: {self.choice.text}."]
 
     def _branches(self) -> list[list[Row]]:
         return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.experiments.sweeps.unit_costs import fitted, measured
+from cepbench.experiments.sweeps.unit_costs import errors, fitted, measured, measured_alone
 from cepbench.planning.costs import unit_costs
+from cepbench.planning.costs.engine_work import FORMS
 from cepbench.planning.costs.reuse_calibrated import Work
 
 
 def test_kinds_of_work_have_costs() -> None:
-    tree, stacks = (unit_costs.FIXED[name] for name in ("tree", "hierarchical-stacks"))
+    tree, stacks = (unit_costs.FIXED["reuse"][name] for name in ("tree", "hierarchical-stacks"))
     assert [*vars(Work())] == [*tree] and stacks.keys() < tree.keys()
     its = Work(scanned=2.0, joined=3.0)
     assert its.nanoseconds() == pytest.approx(2 * tree["scanned"] + 3 * tree["joined"])
@@ -23,7 +24,13 @@ def test_kinds_of_work_have_costs() -> None:
 
 def test_every_evaluator_whose_queries_share_state_has_costs() -> None:
     sharing = {name for name, its in cep.EVALUATORS.items() if its.together is not None}
-    assert {*unit_costs.FIXED} == {*sharing, "tree"}
+    assert {*unit_costs.FIXED["reuse"]} == {*sharing, "tree"}
+
+
+def test_every_engine_has_costs() -> None:
+    # The joins of lazy-nfa are those of tree.
+    assert {*FORMS} == {*cep.EVALUATORS} - {"lazy-nfa"}
+    assert {*unit_costs.FIXED["alone"]} == {*FORMS, unit_costs.COUNTING}
 
 
 def test_evaluators_are_found_as_in_the_registry() -> None:
@@ -35,7 +42,7 @@ def test_evaluators_are_found_as_in_the_registry() -> None:
 def test_costs_of_made_up_times_are_found_again() -> None:
     rng = np.random.default_rng(1)
     every, parts = {}, []
-    for evaluator, kinds in unit_costs.FIXED.items():
+    for evaluator, kinds in unit_costs.FIXED["reuse"].items():
         part = pd.DataFrame({kind: rng.exponential(1e5, 300) for kind in kinds})
         every[evaluator] = {
             kind: float(place) for place, kind in enumerate(kinds)
@@ -55,12 +62,32 @@ def test_costs_of_made_up_times_are_found_again() -> None:
 def test_every_kind_of_work_is_measured() -> None:
     steps = measured(workloads=6, events=300, repetitions=1)
     assert (steps["nanoseconds"] > 0).all()
-    for evaluator, kinds in unit_costs.FIXED.items():
+    for evaluator, kinds in unit_costs.FIXED["reuse"].items():
         its = steps[steps["evaluator"] == evaluator]
         assert set(its["method"]) == (
             {"scratch", "down", "up"} if evaluator == "tree" else {"scratch"}
         )
         assert (its[[*kinds]].sum() > 0).all()
+
+
+def test_every_kind_of_work_of_engines_is_measured() -> None:
+    runs = measured_alone(patterns=40, events=600, repetitions=1)
+    assert (runs["nanoseconds"] > 0).all()
+    for evaluator, kinds in unit_costs.FIXED["alone"].items():
+        its = runs[runs["evaluator"] == evaluator]
+        assert (its[[*kinds]].sum() >= 0).all() and its["events"].all(), evaluator
+    made = runs[[*unit_costs.JOINS, *unit_costs.RUNS, *unit_costs.COUNTS]].sum()
+    assert (made > 0).all(), made
+
+
+def test_errors_of_costs_that_fit_are_none() -> None:
+    kinds = unit_costs.COUNTS
+    runs = pd.DataFrame({kind: np.arange(1.0, 5.0) for kind in kinds})
+    runs = runs.assign(evaluator=unit_costs.COUNTING, nanoseconds=2.0 * runs.sum(axis=1))
+    found = errors(runs, {unit_costs.COUNTING: dict.fromkeys(kinds, 2.0)})
+    assert found[["runs", "median", "p90", "largest"]].values.tolist() == [[4, 1.0, 1.0, 1.0]]
+    found = errors(runs, {unit_costs.COUNTING: dict.fromkeys(kinds, 1.0)})
+    assert found["median"].tolist() == [2.0]
 
 
 @pytest.fixture
@@ -73,7 +100,10 @@ def folder(tmp_path, monkeypatch):
 
 def test_stored_costs_are_read(folder) -> None:
     assert unit_costs.unit_costs() == unit_costs.FIXED
-    costs = {name: dict.fromkeys(kinds, 2.5) for name, kinds in unit_costs.FIXED.items()}
+    costs = {
+        section: {name: dict.fromkeys(kinds, 2.5) for name, kinds in its.items()}
+        for section, its in unit_costs.FIXED.items()
+    }
     unit_costs.store(costs)
     unit_costs.unit_costs.cache_clear()
     assert unit_costs.unit_costs() == costs
@@ -81,7 +111,7 @@ def test_stored_costs_are_read(folder) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"scanned": 1.0}', '{"tree": {}, "hierarchical-stacks": 1.0}', "NaN"]
+    "text", ["", "[]", '{"scanned": 1.0}', '{"reuse": {}, "alone": 1.0}', "NaN"]
 )
 def test_a_damaged_file_is_not_read(folder, text: str) -> None:
     unit_costs.store(unit_costs.FIXED)

@@ -12,8 +12,9 @@ from hypothesis import given
 
 import cepbench as cep
 from cepbench.errors import PlanGeneratorError
+from cepbench.planning.costs.expected_rows import share_without
 from cepbench.planning.costs.reuse import ReuseProblem, plan_cost
-from cepbench.planning.costs.reuse_calibrated import Calibrated, Work, share_without
+from cepbench.planning.costs.reuse_calibrated import Calibrated, Work
 from cepbench.planning.plans.reuse import reuses
 from tests.planning.costs.test_e_cube import HIERARCHY, sequences
 

@@ -1,0 +1,219 @@
+"""Whether the engine that is chosen is the fastest: ``python benchmarks/bench_choice.py [--out rows.parquet]``.
+
+Patterns of which some engines take many times as long as others, and the queries of the studies' sweeps on their
+generated streams, counted and listed, on every engine that can run them, along the default plan. A row
+is a run: the processor's seconds, the least of the repetitions, those expected, and whether the engine was chosen.
+The report has the ratio of the chosen one to the fastest, that of the engine of the plan's kind, by which it was chosen
+before, the q-errors of expected times, and what choosing takes, planning included.
+
+Engines that are expected to take more than a second, and far more than the best one, are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from command_line import parser_of, write
+
+import cepbench as cep
+from cepbench.engines.detection.chosen import chosen
+from cepbench.engines.detection.planned import default_plan, sampled
+from cepbench.engines.detection.registry import default_evaluator
+from cepbench.engines.detection.tasks import evaluator_without_plan
+from cepbench.engines.runs.protocol import Arguments
+from cepbench.errors import CepbenchError, MissingTypeWarning
+from cepbench.experiments.sweeps.sweep_file import Sweep, named_sweeps, read_sweep
+from cepbench.experiments.sweeps.workload import draw_workload
+from cepbench.planning.costs.q_error import q_error
+from cepbench.streams.dataset_folder import type_column
+from cepbench.streams.synthetic import GeneratedStream
+from cepbench.streams.ten_symbols import ten_symbols
+
+_V = "b[i].price < b[i-1].price AND b[1].price < a.price AND c.price > a.price"
+_SIX = "SEQ(s1 a, s2 b, s3 c, s4 d, s5 e, s6 f)"
+
+#: Name → pattern over the stream of ten symbols.
+PATTERNS = {
+    **{
+        f"V shape, {minutes} min": f"PATTERN SEQ(s8 a, KL(s5 b), s8 c) WHERE {_V} WITHIN {minutes} minutes"
+        for minutes in (1, 2, 4)
+    },
+    "six frequent types": f"PATTERN {_SIX} WITHIN 30 seconds",
+    "six, equal venues": f"PATTERN {_SIX} WHERE [venue] WITHIN 2 minutes",
+    **{
+        f"strict contiguity, {minutes} min": "PATTERN SEQ(s2 a, s5 b, s8 c) WHERE a.difference < b.difference "
+        f"STRATEGY strict_contiguity WITHIN {minutes} minutes"
+        for minutes in (1, 100)
+    },
+    "partition contiguity, 100 min": "PATTERN SEQ(s2 a, s5 b, s8 c) WHERE a.difference < b.difference "
+    "STRATEGY partition_contiguity(venue) WITHIN 100 minutes",
+    "next": "PATTERN SEQ(s8 a, KL(s5 b), s2 c) WHERE [venue] STRATEGY next WITHIN 5 minutes",
+    "negation": "PATTERN SEQ(s2 a, NOT(s1 n), s5 b, s8 c) WHERE a.difference < b.difference WITHIN 2 minutes",
+    "conjunction": "PATTERN AND(s2 a, s5 b, s8 c) WHERE a.difference < b.difference WITHIN 2 minutes",
+    "disjunction": "PATTERN OR(SEQ(s2 a, s5 b, s8 c), SEQ(s1 d, s4 e, s7 f)) WITHIN 1 minutes",
+    "group": "PATTERN SEQ(s5 a, GROUP(s1 b, +), s8 c) WHERE a.difference < c.difference WITHIN 1 minutes",
+    "equal values": "PATTERN SEQ(s2 a, s5 b, s8 c) WHERE [venue] WITHIN 10 minutes",
+    "filters": "PATTERN SEQ(s2 a, s5 b, s8 c) WHERE a.difference > 1 AND c.difference > 1 WITHIN 5 minutes",
+}
+
+
+def symbols(events: int, seed: int) -> cep.EventStream:
+    """The stream of ten symbols with a venue, and a price that is the sum of the differences of all."""
+    table = ten_symbols(events, seed)
+    venues = np.random.default_rng([seed, 1]).integers(20, size=len(table))
+    price = 100 + 0.1 * table["difference"].cumsum()
+    table = table.assign(ts=pd.to_datetime(table["ts"], unit="ms"), venue=venues, price=price)
+    return cep.EventStream.from_pandas(table, type="symbol", time="ts")
+
+
+def _stream(generated: GeneratedStream, events: int) -> cep.EventStream:
+    """The first events of a stream of a sweep."""
+    parts = [generated.table(*part) for part in [*generated.files().values()][:1]]
+    table = pa.concat_tables(parts).slice(0, events)
+    return cep.EventStream.from_arrow(table, type=type_column(generated.kind), time="ts")
+
+
+def of_sweep(
+    sweep: Sweep, events: int, seed: int
+) -> Iterator[tuple[str, cep.Pattern, cep.EventStream]]:
+    """Name, pattern and stream of the queries of a sweep on the first and the last of its streams."""
+    config = sweep.config("data" if "" in sweep.data else dict.fromkeys(sweep.data, "data"))
+    streams = [*sweep.generated.items()]
+    for name, generated in dict([*streams[:1], *streams[-1:]]).items():
+        stream = _stream(generated, events)
+        texts = dict(config.user_patterns)
+        for regime, part in config.workloads.items():
+            if part.pattern_sets:
+                window = part.windows[0] if part.windows else part.window
+                seconds = cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}").window.seconds
+                length = np.ptp(stream.timestamps) / 1e9
+                each = {type: n * seconds / length for type, n in stream.counts_by_type().items()}
+                for spec in draw_workload(
+                    each, pattern_sets=part.pattern_sets, sizes=(3, 5), patterns=1, seed=seed, window=window,
+                    attribute=part.attribute, regime=regime,
+                ):  # fmt: skip
+                    texts[spec.pattern_id] = spec.text
+        for key, text in texts.items():
+            for pattern in [cep.parse(text)]:
+                yield f"{sweep.name} {name} {key}", pattern.without_aggregate(), stream
+        for key, text in config.user_workloads:
+            for query, pattern in cep.Workload.from_text(text).patterns.items():
+                yield f"{sweep.name} {name} {key} {query}", pattern.without_aggregate(), stream
+
+
+def measure(
+    name: str, pattern: cep.Pattern, stream: cep.EventStream, output: str, repetitions: int
+) -> list[dict[str, object]]:
+    """A row an engine that can run the pattern."""
+    asked = Arguments(evaluator=None, options=None, output=output, partial_match_limit=5_000_000)
+    times = []
+    for _ in range(repetitions):
+        began = time.process_time()
+        its = chosen(pattern, stream, asked, whole_stream=True)
+        times.append(time.process_time() - began)
+    if its.choice is None:
+        return []
+    plan = default_plan(pattern, sampled(pattern, stream)[0])
+    before = evaluator_without_plan(pattern.strategy.name) or default_evaluator("tree")
+    least = min(its.choice.seconds.values())
+    rows: list[dict[str, object]] = []
+    for engine, expected in its.choice.seconds.items():
+        if expected > max(1.0, 2 * least) and engine != before.name:
+            continue
+        runs_plan = plan is not None and not cep.EVALUATORS[engine].without_plan
+        found = []
+        with suppress(CepbenchError):
+            for _ in range(1 + repetitions):
+                began = time.process_time()
+                result = cep.evaluate(
+                    pattern, stream, plan if runs_plan else None, evaluator=engine, output=output,
+                    partial_match_limit=5_000_000,
+                )  # fmt: skip
+                found.append(time.process_time() - began)
+        if found:
+            rows.append(
+                {
+                    "pattern": name,
+                    "output": output,
+                    "engine": engine,
+                    "seconds": min(found),
+                    "expected": expected,
+                    "matches": result.metrics.matches,
+                    "is_chosen": engine == its.choice.evaluator,
+                    "is_before": engine == before.name,
+                    "choosing_seconds": min(times),
+                }
+            )
+    return rows
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """The ratios to the fastest engine, and the errors of expected times."""
+    lines, ratios = [], []
+    for (name, output), its in rows.groupby(["pattern", "output"], sort=False):
+        best = its.loc[its["seconds"].idxmin()]
+        one, before = (its.loc[its[key], "seconds"].min() for key in ("is_chosen", "is_before"))
+        engine = its.loc[its["is_chosen"], "engine"].iloc[0] if its["is_chosen"].any() else "failed"
+        choosing = its["choosing_seconds"].iloc[0]
+        ratios.append((one / best["seconds"], before / best["seconds"], choosing, best["seconds"]))
+        lines.append(
+            f"{name[:62]:<63}{output:<6}{engine:<20}{best['engine']:<20}{1e3 * best['seconds']:>8.1f} ms"
+            f"{ratios[-1][0]:>7.2f}{ratios[-1][1]:>8.2f}{1e3 * choosing:>7.1f} ms"
+        )
+    chosen_ones, before_ones, choosing, best_ones = np.array(ratios).T
+    lines.append(
+        f"of the fastest: chosen median {np.nanmedian(chosen_ones):.2f}, within 1.5 times "
+        f"{np.mean(chosen_ones <= 1.5):.0%}, at most {np.nanmax(chosen_ones):.2f}; by kind "
+        f"{np.nanmedian(before_ones):.2f}, {np.mean(before_ones <= 1.5):.0%}, {np.nanmax(before_ones):.2f}"
+    )
+    allowed = np.mean((choosing <= 0.002) | (choosing <= 0.02 * best_ones))
+    lines.append(
+        f"choosing: median {1e3 * np.median(choosing):.2f} ms, {allowed:.0%} within 2 ms or 2 % of the run"
+    )
+    for engine, its in rows.groupby("engine"):
+        errors = q_error(its["expected"], its["seconds"])
+        lines.append(
+            f"{engine:<20}{len(its):>5} runs, q-error median {np.median(errors):.2f}, 90 % below "
+            f"{np.quantile(errors, 0.9):.2f}"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print, and write if asked to."""
+    parser = parser_of("Whether the engine chosen is the fastest.", events=50_000, repetitions=2)
+    parser.add_argument("--studies", nargs="*", help="only the queries of these studies")
+    given = parser.parse_args(arguments)
+    stream = symbols(given.events, given.seed)
+    cases = [(name, cep.parse(text), stream) for name, text in PATTERNS.items()]
+    if given.studies is not None:
+        cases = []
+    for source in named_sweeps():
+        if not given.studies or source.partition("/")[0] in given.studies:
+            with suppress(CepbenchError):
+                sweep = read_sweep(source, profile="quick")
+                cases += of_sweep(sweep, given.events, given.seed)
+    rows: list[dict[str, object]] = []
+    seen = set()
+    for name, pattern, its in cases:
+        if (str(pattern), id(its)) in seen:
+            continue
+        seen.add((str(pattern), id(its)))
+        for output in ("count", "arrow"):
+            with suppress(CepbenchError), warnings.catch_warnings():
+                warnings.simplefilter("error", MissingTypeWarning)
+                rows += measure(name, pattern, its, output, given.repetitions)
+    frame = pd.DataFrame(rows)
+    print(summary(frame))
+    write(frame, given.out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,42 @@
+"""The engine that was chosen by the time that it is expected to take, and the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Expected times of the engines that can do a task; the first one was chosen."""
+
+    #: Engine → expected seconds, the least first.
+    seconds: Mapping[str, float]
+
+    @property
+    def evaluator(self) -> str:
+        """The engine chosen."""
+        return next(iter(self.seconds))
+
+    def frame(self) -> pd.DataFrame:
+        """One row per engine, the fastest first: ``evaluator``, ``expected_seconds`` and ``times_best``."""
+        found = pd.DataFrame(self.seconds.items(), columns=["evaluator", "expected_seconds"])
+        return found.assign(times_best=found["expected_seconds"] / found["expected_seconds"].min())
+
+    @property
+    def text(self) -> str:
+        """All engines and times in one line."""
+        return ", ".join(f"{name} {_shown(seconds)}" for name, seconds in self.seconds.items())
+
+    def __str__(self) -> str:
+        (engine, seconds), *others = self.seconds.items()
+        line = f"{engine} was chosen, {_shown(seconds)} expected"
+        return line + "".join(f"; {name} {_shown(its)}" for name, its in others[:1])
+
+    __repr__ = __str__
+
+
+def _shown(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

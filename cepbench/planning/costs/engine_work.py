@@ -1,0 +1,341 @@
+"""The work that engines are expected to do for a pattern, and the time that it takes.
+
+An engine works in one of a few forms: it joins along a plan, or from the last item on; it moves runs of an
+automaton from item to item, each by itself or those with equal values as one; or it counts without
+runs. What it is expected to do in its form follows from rates and selectivities, and what a unit of it takes
+is measured, see :mod:`cepbench.planning.costs.unit_costs`.
+
+A Kleene variable has the sets of independent events: with j of k − 1 + j ordered events in the set, the
+expected number is that of k − 1 + j items, over all j; a condition on neighbours counts as one on each event.
+Under ``next`` a run reads one event an item, and those of a window in a loop. What conditions on aggregates reject is not
+estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from itertools import combinations, pairwise
+
+from cepbench.patterns.equivalences import equated
+from cepbench.patterns.model import Aggregate, Pattern
+from cepbench.planning.costs.expected_rows import ExpectedRows
+from cepbench.planning.costs.logarithms import SMALLEST
+from cepbench.planning.costs.unit_costs import COUNTING, unit_costs
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.tree import Tree, leaves, post_order, right_deep
+from cepbench.planning.statistics.model import Statistics
+
+#: Engine → the form in which it works; sase has another, ``counted``, where it counts without runs. Of engines that
+#: are about as fast the first is chosen; lazy-nfa is left out, whose joins are those of tree.
+FORMS = {
+    "tree": "joins",
+    "zstream": "joins",
+    "stack-nfa": "stacks",
+    "hierarchical-stacks": "stacks",
+    "sase": "merged",
+    "sase-backtrack": "runs",
+    "sase-basic": "runs",
+    "tree-instances": "joins",
+    "lazy-nfa-instances": "joins",
+}
+
+#: The logarithm of the largest number of sets, and expected events beyond which it is reached.
+_LARGEST, _MANY = 60.0, 400.0
+
+
+class EngineRows(ExpectedRows):
+    """A branch of a pattern, as engines work on it."""
+
+    def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
+        branch = pattern.without(pattern.groups)
+        super().__init__(branch, statistics)
+        self.pattern = branch
+        #: Events of groups per window, for each match.
+        self.grouped = sum(statistics.cardinality(v.name, self.window) for v in pattern.groups)
+        self.sets = {item.name for item in self.items if item.is_set}
+        self.sizes |= {name: self.size(name) for name in self.sets}
+        clauses = branch.conditions
+        #: Pairs with a condition that is more than an equality, and with one on single events.
+        self.compared_pairs: set[frozenset[str]] = set()
+        self.elementwise: set[frozenset[str]] = set()
+        for clause in clauses:
+            pairs = {*map(frozenset, combinations(clause.variables, 2))}
+            if not (clause.is_elementwise and equated(clause)):
+                self.compared_pairs |= pairs
+            if clause.is_elementwise:
+                self.elementwise |= pairs
+        #: Sets with conditions on neighbours, and those of which a value of the whole set is read.
+        self.stepwise = {
+            term.variable
+            for clause in clauses
+            for term in clause.attributes()
+            if term.element == "previous"
+        }
+        self.aggregated = {
+            name
+            for clause in clauses
+            if any(isinstance(term, Aggregate) for term in clause.terms())
+            for name in clause.variables
+        }
+        self.strategy = branch.strategy.name
+        self.arriving = sum(self.rates.values()) + sum(
+            self.size(v.name) / self.window for its in self.negated for v in its
+        )
+        #: Whether equalities divide all items into partitions.
+        self.is_partitioned = self.is_equal(*self.names) or branch.strategy.attribute is not None
+
+    def rows(
+        self,
+        names: Collection[str],
+        apart: Collection[str] = (),
+        *,
+        hashed: bool = True,
+        kept: bool = True,
+        sets: bool = True,
+    ) -> float:
+        """As of the class above; without ``sets`` a Kleene variable has single events."""
+        bound = [name for name in self.names if name in names]
+        if self.strategy.endswith("_contiguity"):
+            return self._successive(bound, apart)
+        found = super().rows(bound, apart, hashed=hashed, kept=kept)
+        if self.strategy == "consuming":
+            return min(found, *(self.rates[name] for name in bound))
+        for name in self.sets.intersection(bound if sets else ()).difference(apart):
+            found *= self._sets(self._fitting(name, bound, apart), len(bound) - 1)[0]
+        return found
+
+    def _fitting(self, name: str, bound: Collection[str], apart: Collection[str] = ()) -> float:
+        """Events in a window that fit into a set beside an event of each other item."""
+        found = self.sizes[name]
+        for other in bound:
+            if {name, other} in self.elementwise and other not in apart:
+                found *= self.selectivity(name, other)
+        return found
+
+    def _successive(self, bound: list[str], apart: Collection[str]) -> float:
+        """Rows of successive events of the stream or of a partition."""
+        found = self.rates[bound[0]]
+        equal = self.statistics.partitions if self.pattern.strategy.attribute else None
+        for one, other in pairwise(bound):
+            found *= min(1.0, self.rates[other] / max(self.stream_rate, SMALLEST))
+            if self.statistics.has_selectivity(one, other) and (one in apart) == (other in apart):
+                # Equality of the partition is part of it.
+                found *= min(1.0, self.selectivity(one, other) * (equal or 1.0))
+        return found
+
+    def _sets(self, fitting: float, others: int) -> tuple[float, float]:
+        """How many times as many rows have a set of some events as have one event, beside other items,
+        and how many events these sets have on average.
+        """
+        most = math.exp(_LARGEST)
+        if fitting > _MANY:
+            return most, fitting / 2
+        term = total = members = 1.0
+        for more in range(1, int(3 * fitting) + 40):
+            term *= fitting / (others + more if self.in_order else more + 1)
+            its = term if self.in_order else term * (others + 1 + more) / (others + 1)
+            total += its
+            members += its * (more + 1)
+        return min(total, most), members / total
+
+    @cached_property
+    def members(self) -> float:
+        """Events in the sets of a match."""
+        others = len(self.names) - 1
+        return sum(self._sets(self._fitting(its, self.names), others)[1] for its in self.sets)
+
+    @cached_property
+    def found(self) -> float:
+        """Matches per second."""
+        if self.strategy != "next":
+            return self.all
+        first, found = self.names[0], self.rates[self.names[0]]
+        for one, other in pairwise(self.names):
+            # In the rest of the window; a copy leaves a loop at each of them.
+            fitting = self.sizes[other] * self.selectivity(first, other) / 2
+            found *= fitting if one in self.sets else -math.expm1(-fitting)
+        return found
+
+    @property
+    def _base(self) -> dict[str, float]:
+        keyed = [name for name in self.names if self.is_equal(name)]
+        if self.pattern.strategy.attribute is not None:
+            keyed = self.names
+        return {
+            "scanned": self.stream_rate * (len(self.names) + self.checks),
+            "events": self.arriving,
+            "keyed": sum(self.rates[name] for name in keyed),
+            "checked": self.checks * max(self.found, self.rows(self.names, kept=False)),
+            "grouped": self.grouped * self.found,
+        }
+
+    def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
+        """Of joins along a plan, or ``backwards`` from the last item on."""
+        work = dict.fromkeys(
+            ("made", "paired", "paired_rows", "equal", "equal_rows", "visited", "sets", "steps"),
+            0.0,
+        )
+        closed = counts and not (self.stepwise or self.aggregated)
+        for node in post_order(tree):
+            if not isinstance(node, tuple):
+                continue
+            names, apart = [*leaves(node)], [*leaves(node[0 if backwards else 1])]
+            is_root = len(names) == len(self.names)
+            if not is_root:
+                work["made"] += self.rows(names)
+            beside = [name for name in names if name not in apart]
+            of_rows = "_rows" if len(names) > 2 else ""
+            between = [(one, other) for one in apart for other in beside]
+            if any({*pair} in self.compared_pairs for pair in between):
+                paired = self.rows(names, apart)
+                work[f"paired{of_rows}"] += paired
+                work["visited"] += paired * (is_root and not counts)
+            if any(self.is_equal(*pair) for pair in between):
+                work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
+            if self.sets.intersection(names) and not (is_root and closed):
+                work["steps" if self.stepwise.intersection(names) else "sets"] += self.rows(names)
+        return self._base | work
+
+    def run(self) -> dict[str, float]:
+        """Of runs of an automaton, each by itself."""
+        starts = self.rates[self.names[0]]
+        if self.strategy == "next":
+            reads = sum(1 + self.sizes[name] * (name in self.sets) for name in self.names[1:])
+            work = dict.fromkeys(("visits", "made"), starts * reads + self.found)
+        else:
+            prefixes = [self.names[:size] for size in range(2, len(self.names) + 1)]
+            hashed = self.is_partitioned
+            work = {
+                "visits": sum(
+                    self.rows(its, its[-1:], hashed=hashed, kept=False) for its in prefixes
+                ),
+                "made": sum(self.rows(its, kept=False) for its in prefixes),
+            }
+        return self._base | work | {"starts": starts}
+
+    def merged(self) -> dict[str, float]:
+        """Of runs of which those of equal values are one."""
+        work = self.run()
+        work["made"] = 0.0
+        if self.strategy.endswith("_contiguity"):
+            return work
+        visits = 0.0
+        for place, following in enumerate(self.names[1:], 1):
+            before = self.names[:place]
+            read = {name for name in before if self._is_read_later(name, place)}
+            its = self.rows(
+                [*read, following], (following,), hashed=self.is_partitioned,
+                kept=False, sets=bool(read & self.aggregated),
+            )  # fmt: skip
+            if following in self.stepwise | self.aggregated:
+                its += self.rates[following] * self.sizes[following] / 2 * (1 + len(read))
+            visits += its
+        # Merged runs are no more than all.
+        work["visits"] = visits if self.strategy == "next" else min(visits, work["visits"])
+        return work
+
+    def _is_read_later(self, name: str, place: int) -> bool:
+        """Whether items from a place on are compared with those before it by more than the partition."""
+        if name in self.aggregated or (name in self.stepwise and self.names[place - 1] == name):
+            return True
+        return any(
+            {name, other} in self.compared_pairs
+            or (self.is_equal(name, other) and not self.is_partitioned)
+            for other in self.names[place:]
+        )
+
+    def counted(self) -> dict[str, float] | None:
+        """Of matches that are counted without runs; None if runs differ in more than their start."""
+        first, names = self.names[0], {*self.names}
+        rules = [pair for pair in self.compared_pairs if pair <= names]
+        if not self.is_partitioned:
+            rules += map(frozenset, self.equal_names)
+        if (
+            self.strategy != "any"
+            or self.pattern.output != "all"
+            or not self.in_order
+            or self.stepwise
+            or self.aggregated
+            or self.negated[-1]
+            or any(first not in pair for pair in rules)
+            or any(not pair <= names for pair in self.compared_pairs)
+        ):
+            return None
+        by_start = self.arriving * self.sizes[first] if rules else 0.0
+        return self._base | {"counters": self.arriving * len(names), "by_start": by_start}
+
+
+def expected_work(
+    pattern: Pattern, statistics: Statistics, plan: AnyPlan | None, *, counts: bool
+) -> dict[str, dict[str, float]]:
+    """Form of work → kind → its amount per second of the stream.
+
+    Joins need a plan; the forms that are not possible are missing. ``counts``: matches are only
+    counted.
+    """
+    branches = [EngineRows(branch, statistics) for branch in pattern.branches()]
+    forms: dict[str, list[dict[str, float] | None]] = {
+        "stacks": [
+            its.joined(right_deep(its.names), counts=counts, backwards=True) for its in branches
+        ],
+        "runs": [its.run() for its in branches],
+        "merged": [its.merged() for its in branches],
+        "counted": [its.counted() if counts else None for its in branches],
+    }
+    if plan is not None:
+        trees = [part.tree for part in plan.parts]
+        forms["joins"] = [
+            its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True)
+        ]
+    listed = {"matches": sum(its.found for its in branches), "written": 0.0, "members": 0.0}
+    if not counts:
+        listed["written"] = sum(its.found * len(its.names) for its in branches)
+        listed["members"] = sum(its.found * its.members for its in branches)
+    return {
+        form: _sum(parts) | listed
+        for form, parts in forms.items()
+        if not any(part is None for part in parts)
+    }
+
+
+def _sum(parts: Iterable[Mapping[str, float] | None]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in parts:
+        for kind, amount in (part or {}).items():
+            total[kind] = total.get(kind, 0.0) + amount
+    return total
+
+
+def priced_in(engine: str, work: Collection[str]) -> tuple[str, str]:
+    """The name of an engine's costs, and the form in which it works, of the possible ones."""
+    return (
+        (COUNTING, "counted") if engine == "sase" and "counted" in work else (engine, FORMS[engine])
+    )
+
+
+def expected_seconds(
+    pattern: Pattern, statistics: Statistics, plan: AnyPlan | None, *, counts: bool, active: float
+) -> dict[str, float]:
+    """Engine → the seconds that it is expected to take for some active seconds (or ticks) of a stream.
+
+    Parameters
+    ----------
+    plan : AnyPlan, optional
+        For engines that join; these are missing without.
+    counts : bool
+        Whether matches are only counted.
+    active : float
+        See :func:`cepbench.planning.statistics.measure.active_time`.
+    """
+    work = expected_work(pattern, statistics, plan, counts=counts)
+    branches = len(pattern.branches())
+    found = {}
+    for engine in FORMS:
+        name, form = priced_in(engine, work)
+        if form in work:
+            costs = unit_costs()["alone"][name]
+            nanoseconds = sum(amount * costs.get(kind, 0.0) for kind, amount in work[form].items())
+            found[engine] = 1e-9 * (active * nanoseconds + branches * costs["opened"])
+    return found

@@ -1,0 +1,164 @@
+"""Without plan and evaluator the engine of the least expected time runs a pattern."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.engines.detection.planned import sampled
+from cepbench.errors import UnsupportedPatternError
+from cepbench.planning.costs import unit_costs
+from cepbench.planning.costs.engine_work import FORMS
+
+
+def _stream(events: int) -> cep.EventStream:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCN"), events, p=[0.3, 0.3, 0.3, 0.1]),
+            "time": np.sort(rng.integers(0, events, events)),
+            "id": rng.integers(0, 3, events),
+            "x": rng.random(events),
+        }
+    )
+    return cep.EventStream.from_pandas(frame, type="type", time="time")
+
+
+STREAM = _stream(400)
+
+
+@pytest.fixture
+def cheapest(tmp_path, monkeypatch):
+    """Store costs by which some engines take the least time, in this order, whatever their work."""
+    monkeypatch.setenv("CEPBENCH_UNIT_COSTS", str(tmp_path))
+
+    def cheapest(*engines: str) -> None:
+        order = [*engines, *(name for name in FORMS if name not in engines)]
+        costs = {
+            name: dict.fromkeys(kinds, 0.0) | {"opened": 1e6 * order.index(name.split(",")[0])}
+            for name, kinds in unit_costs.FIXED["alone"].items()
+        }
+        unit_costs.store({**unit_costs.FIXED, "alone": costs})
+        unit_costs.unit_costs.cache_clear()
+
+    yield cheapest
+    unit_costs.unit_costs.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SEQ(A a, B b, C c)",
+        "SEQ(A a, NOT(N n), B b) WHERE a.x < b.x",
+        "SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x",
+        "AND(A a, B b) WHERE [id]",
+        "OR(SEQ(A a, B b), SEQ(B d, C c))",
+        "SEQ(A a, GROUP(B b, +), C c)",
+        "SEQ(A a, KL(B b), C c) STRATEGY next",
+        "SEQ(A a, B b) STRATEGY strict_contiguity",
+        "SEQ(A a, B b) STRATEGY consuming",
+        "SEQ(A a, B b, C c) OUTPUT non_overlap",
+    ],
+)
+@pytest.mark.parametrize("output", ["count", "arrow"])
+def test_every_engine_to_choose_from_finds_the_same(body: str, output: str) -> None:
+    text = f"PATTERN {body} WITHIN 6 units"
+    result = cep.evaluate(text, STREAM, output=output)
+    assert result.choice is not None and result.evaluator == result.choice.evaluator
+    times = [*result.choice.seconds.values()]
+    assert times[0] <= min(times) + 2e-4 and len(times) == len(result.choice.frame())
+    statistics = cep.measure_statistics(text, STREAM)
+    for name in result.choice.seconds:
+        runs_plans = not cep.EVALUATORS[name].without_plan
+        plan = cep.plan(text, statistics) if runs_plans else None
+        its = cep.evaluate(text, STREAM, plan, evaluator=name, output=output)
+        assert its.metrics.matches == result.metrics.matches, name
+
+
+def test_only_engines_that_declare_what_is_needed(cheapest) -> None:
+    cheapest("sase", "stack-nfa", "zstream")
+    seq = "PATTERN SEQ(A a, B b) WITHIN 5 units"
+    assert cep.evaluate(seq, STREAM).evaluator == "sase"
+    assert cep.evaluate("PATTERN AND(A a, B b) WITHIN 5 units", STREAM).evaluator == "zstream"
+    consuming = "PATTERN SEQ(A a, B b) STRATEGY consuming WITHIN 5 units"
+    assert cep.evaluate(consuming, STREAM).evaluator == "tree"
+    assert cep.evaluate(seq, STREAM, node_times=True).evaluator == "sase"
+    assert cep.evaluate(seq, STREAM, latency=True).evaluator == "zstream"
+    options = {"batch_size": 100}
+    assert cep.evaluate(seq, STREAM, options=options).evaluator == "zstream"
+    cheapest("zstream")
+    assert cep.evaluate(seq, STREAM, output="compressed").evaluator == "sase"
+
+
+def test_a_pattern_without_automaton_is_run_by_another_engine(cheapest) -> None:
+    cheapest("sase", "sase-basic", "sase-backtrack", "tree")
+    # An automaton would have to store all events of b.
+    unbounded = "PATTERN SEQ(A a, KL(B b), C c) WHERE b.x * c.x < 0.5 WITHIN 5 units"
+    with pytest.raises(UnsupportedPatternError):
+        cep.evaluate(unbounded, STREAM, evaluator="sase")
+    assert cep.evaluate(unbounded, STREAM).evaluator == "tree"
+    names = [f"v{number}" for number in range(70)]
+    many = f"PATTERN SEQ({', '.join(f'N {name}' for name in names)}) WITHIN 90 units"
+    assert cep.evaluate(many, STREAM, output="count").evaluator == "tree"
+
+
+def test_what_is_given_is_kept() -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WITHIN 5 units"
+    result = cep.evaluate(text, STREAM, evaluator="hierarchical-stacks")
+    assert (result.evaluator, result.choice) == ("hierarchical-stacks", None)
+    for plan, engine in (
+        (cep.OrderPlan(["c", "a", "b"]), "lazy-nfa"),
+        (cep.TreePlan((("a", "b"), "c")), "tree"),
+    ):
+        result = cep.evaluate(text, STREAM, plan)
+        assert (result.evaluator, result.choice) == (engine, None)
+    # Nothing has a rate in a window of no length.
+    result = cep.evaluate("PATTERN AND(A a, B b) WITHIN 0 units", STREAM)
+    assert (result.evaluator, result.choice) == ("tree", None)
+
+
+def test_results_and_explanations_say_what_was_chosen() -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WITHIN 5 units"
+    result = cep.evaluate(text, STREAM)
+    first, second = [*result.choice.seconds][:2]
+    assert f"{first} was chosen" in result.describe() and f"; {second} " in result.describe()
+    statistics = cep.measure_statistics(text, STREAM)
+    plan = cep.plan(text, statistics)
+    for found, where in (
+        (cep.explain(text, plan, statistics), "a million events"),
+        (cep.explain(text, plan, stream=STREAM), "this stream"),
+        (cep.explain(text, stream=STREAM), "this stream"),
+        (cep.explain(text, statistics=statistics), "a million events"),
+    ):
+        assert {*found.choice.seconds} <= {*FORMS} and len(found.choice.seconds) > 5
+        assert f"Expected times to count the matches of {where}: " in found.describe(1000)
+    assert cep.explain(text).choice is None
+
+
+def test_batches_of_matches_are_those_of_the_engine_chosen(cheapest) -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WITHIN 5 units"
+    expected = cep.evaluate(text, STREAM, evaluator="stack-nfa", output="count").metrics.matches
+    for engine in ("sase", "zstream", "stack-nfa"):
+        cheapest(engine)
+        assert sum(batch.num_rows for batch in cep.match_batches(text, STREAM)) == expected
+
+
+def test_statistics_of_a_long_stream_are_sampled_all_over_it() -> None:
+    stream = _stream(60_000)
+    pattern = cep.parse("PATTERN SEQ(A a, B b, N n) WHERE a.x < 0.3 AND a.id = b.id WITHIN 9 units")
+    its, active = sampled(pattern, stream)
+    exact = cep.measure_statistics(pattern, stream)
+    for name, rate in exact.rates.items():
+        assert its.rates[name] == pytest.approx(rate, rel=0.1)
+    for pair, selectivity in exact.selectivities.items():
+        assert its.selectivities[pair] == pytest.approx(selectivity, rel=0.15)
+    assert active == pytest.approx(60_000, rel=0.05)
+
+
+def test_among_engines_that_are_about_as_fast_the_first_is_chosen() -> None:
+    few = _stream(20)
+    assert cep.evaluate("PATTERN SEQ(A a, B b) WITHIN 5 units", few).evaluator == "tree"
+    following = "PATTERN SEQ(A a, B b) STRATEGY next WITHIN 5 units"
+    assert cep.evaluate(following, few).evaluator == "sase"

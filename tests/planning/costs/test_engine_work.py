@@ -1,0 +1,147 @@
+"""The work that engines are expected to do is about what they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.planning.costs.engine_work import FORMS, expected_seconds, expected_work
+from cepbench.planning.costs.unit_costs import COUNTING, COUNTS, FIXED, JOINS, RUNS
+from cepbench.planning.statistics.measure import active_time
+
+_KINDS = {"joins": JOINS, "stacks": JOINS, "runs": RUNS, "merged": RUNS, "counted": COUNTS}
+
+
+@pytest.fixture(scope="module")
+def stream() -> cep.EventStream:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCDN"), 4000, p=[0.2, 0.3, 0.2, 0.2, 0.1]),
+            "time": np.sort(rng.integers(0, 400_000, 4000)),
+            "id": rng.integers(0, 4, 4000),
+            "x": rng.random(4000),
+        }
+    )
+    return cep.EventStream.from_pandas(frame, type="type", time="time")
+
+
+def _work(text: str, stream: cep.EventStream, *, counts: bool = True) -> dict:
+    pattern = cep.parse(text)
+    statistics = cep.measure_statistics(pattern, stream)
+    plan = None if "next" in text else cep.plan(pattern, statistics)
+    active = active_time(pattern, stream)
+    work = expected_work(pattern, statistics, plan, counts=counts)
+    return {form: {kind: active * n for kind, n in its.items()} for form, its in work.items()}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SEQ(A a, B b, C c)",
+        "AND(A a, B b, C c)",
+        "SEQ(A a, B b, C c) WHERE [id]",
+        "SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x < 0.5",
+        "SEQ(A a, NOT(N n), B b)",
+        "SEQ(A a, KL(B b), C c)",
+        "SEQ(A a, KL(B b), C c) WHERE [id]",
+        "OR(SEQ(A a, B b), SEQ(C c, D d))",
+        "SEQ(A a, B b) STRATEGY strict_contiguity",
+        "SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next",
+    ],
+)
+def test_as_many_matches_are_expected_as_there_are(body: str, stream: cep.EventStream) -> None:
+    text = f"PATTERN {body} WITHIN 1200 units"
+    expected = _work(text, stream)["runs"]["matches"]
+    found = cep.evaluate(text, stream, output="count").metrics.matches
+    loose = 2.5 if "next" in body else 1.3
+    assert found / loose < expected < found * loose
+
+
+def test_steps_make_sets_rarer(stream: cep.EventStream) -> None:
+    kleene = "PATTERN SEQ(A a, KL(B b), C c) {} WITHIN 2000 units"
+    found = [
+        _work(kleene.format(where), stream)["joins"]
+        for where in ("", "WHERE b[i].x > b[i-1].x", "WHERE sum(b.x) > 1")
+    ]
+    # Without conditions sets are counted in closed form.
+    assert found[0]["sets"] == found[0]["steps"] == 0.0
+    assert found[1]["steps"] > 0.0 == found[1]["sets"]
+    assert found[2]["sets"] > 0.0 == found[2]["steps"]
+    assert found[1]["matches"] < found[0]["matches"]
+    listed = _work(kleene.format(""), stream, counts=False)["joins"]
+    assert listed["sets"] > 0.0 and listed["members"] > listed["matches"]
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        ("SEQ(A a, B b, C c)", True),
+        ("SEQ(A a, B b, C c) WHERE [id]", True),
+        ("SEQ(A a, B b, C c) WHERE a.x < b.x", True),
+        ("SEQ(A a, KL(B b), C c)", True),
+        ("SEQ(A a, NOT(N n), B b)", True),
+        ("SEQ(A a, NOT(N n), B b) WHERE n.x < 0.5", True),
+        ("OR(SEQ(A a, B b), SEQ(C c, D d))", True),
+        ("SEQ(A a, B b, C c) WHERE a.id = c.id", True),
+        ("SEQ(A a, B b, C c) WHERE b.x < c.x", False),
+        ("SEQ(A a, B b, C c) WHERE b.id = c.id", False),
+        ("SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x", False),
+        ("SEQ(A a, KL(B b), C c) WHERE sum(b.x) > 1", False),
+        ("SEQ(A a, NOT(N n), B b) WHERE n.x < a.x", False),
+        ("SEQ(A a, B b, NOT(N n))", False),
+        ("SEQ(A a, B b) STRATEGY strict_contiguity", False),
+        ("SEQ(A a, B b) STRATEGY next", False),
+        ("SEQ(A a, B b) OUTPUT non_overlap", False),
+    ],
+)
+def test_counting_without_runs_is_expected_where_it_is_done(
+    body: str, counted: bool, stream: cep.EventStream
+) -> None:
+    text = f"PATTERN {body} WITHIN 800 units"
+    work = cep.evaluate(text, stream, evaluator="sase", output="count").metrics.work
+    assert ("run_visits" not in work) == counted  # what the engine does
+    assert ("counted" in _work(text, stream)) == counted
+    assert "counted" not in _work(text, stream, counts=False)
+
+
+def test_merged_runs_are_no_more_than_all(stream: cep.EventStream) -> None:
+    for where in ("", "WHERE [id]", "WHERE a.x < b.x AND b.x < c.x"):
+        work = _work(f"PATTERN SEQ(A a, B b, C c) {where} WITHIN 3000 units", stream)
+        assert 0 < work["merged"]["visits"] <= work["runs"]["visits"]
+    assert work["merged"]["visits"] < work["runs"]["visits"]
+
+
+def test_kinds_of_work_are_those_that_have_costs(stream: cep.EventStream) -> None:
+    work = _work("PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE [id] WITHIN 900 units", stream)
+    assert work.keys() == _KINDS.keys()
+    for form, kinds in _KINDS.items():
+        assert {*kinds} - {"opened"} <= {*work[form]}, form
+    for engine, form in FORMS.items():
+        assert [*FIXED["alone"][engine]] == [*_KINDS[form]]
+    assert [*FIXED["alone"][COUNTING]] == [*COUNTS]
+
+
+def test_times_grow_with_the_stream_and_listing_takes_longer(stream: cep.EventStream) -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 2000 units")
+    statistics = cep.measure_statistics(pattern, stream)
+    plan = cep.plan(pattern, statistics)
+    short, long, listed = (
+        expected_seconds(pattern, statistics, plan, counts=counts, active=active)
+        for counts, active in ((True, 4e3), (True, 4e6), (False, 4e6))
+    )
+    assert short.keys() == {*FORMS}
+    for engine in short:
+        assert short[engine] < long[engine] <= listed[engine]
+    without = expected_seconds(pattern, statistics, None, counts=True, active=1.0)
+    assert {*without} == {engine for engine, form in FORMS.items() if form != "joins"}
+
+
+def test_very_large_sets_have_a_finite_cost() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, KL(B b), C c) WITHIN 100 units")
+    statistics = cep.Statistics(rates={"a": 1.0, "b": 90.0, "c": 1.0}, stream_rate=92.0)
+    plan = cep.plan(pattern, statistics)
+    its = expected_seconds(pattern, statistics, plan, counts=False, active=1e6)
+    assert all(np.isfinite(seconds) for seconds in its.values())
