@@ -33,10 +33,10 @@ COMPARISONS = ("<", "<=", ">", ">=", "=", "!=")
 class Drawn:
     """A row pattern over the columns of :func:`drawn_frame`, and its parts."""
 
-    def __init__(self, random: Random, *, is_datetime: bool) -> None:
+    def __init__(self, random: Random, *, is_datetime: bool, term: RowTerm | None = None) -> None:
         self.random = random
         self.is_datetime = is_datetime
-        self.term = self.part(3)
+        self.term = term or self.part(3)
         while not 0 < self.term.size <= 12 or not any(self.term.variables()):
             self.term = self.part(3)
         self.names: list[str | None] = list(dict.fromkeys(self.term.variables()))

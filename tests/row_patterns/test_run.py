@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import EvaluationError
-from cepbench.patterns.row_pattern import RowPattern
+from cepbench.patterns.row_pattern import Measure, Reference, RowPattern, RowTerm
 from tests.budgets import examples
 from tests.naive.row_patterns import SkipsWrongly, naive_rows
 from tests.row_patterns.drawn import Drawn, drawn_frame
@@ -62,7 +63,29 @@ def check(pattern: RowPattern, frame: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("is_datetime", [False, True])
-@examples(150)
+@examples(100)
+@given(random=st.randoms(use_true_random=False))
+def test_conditions_hold_where_the_standard_says(random: Random, is_datetime: bool) -> None:
+    """Of one row, and of the last of three rows before which all are allowed."""
+    last = RowTerm("variable", name="A")
+    term = random.choice(
+        (last, RowTerm("sequence", (RowTerm("variable", name="B"),) * 2 + (last,)))
+    )
+    drawn = Drawn(random, is_datetime=is_datetime, term=term)
+    drawn.is_final = False
+    pattern = replace(
+        drawn.pattern,
+        define=(("A", drawn.condition(3)),),
+        measures=(Measure(Reference("y"), "y of A"),),
+        skip="TO NEXT ROW",
+        skip_to=None,
+        within=None,
+    )
+    check(pattern, drawn_frame(random, is_datetime=is_datetime))
+
+
+@pytest.mark.parametrize("is_datetime", [False, True])
+@examples(100)
 @given(random=st.randoms(use_true_random=False))
 def test_any_row_pattern_returns_what_the_standard_says(random: Random, is_datetime: bool) -> None:
     pattern = Drawn(random, is_datetime=is_datetime).pattern

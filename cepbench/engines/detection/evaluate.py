@@ -189,7 +189,8 @@ def _of_rows(pattern: RowPattern, events: EventStream, plan: Any, asked: Argumen
     given += [name for name, value in usual.items() if getattr(asked, name) != value]
     if given:
         raise UnsupportedTaskError(
-            f"{given[0]}= is not for row patterns, which run by their automaton: leave it out"
+            f"{given[0]}= is not for row patterns, which run by their automaton: leave it out, or evaluate "
+            "cep.counterpart(pattern), if there is one"
         )
     limit = whole(asked.partial_match_limit, "partial_match_limit", EvaluationError, least=1)
     return evaluate_rows(pattern, events, limit)

@@ -64,7 +64,9 @@ class StreamInputs:
 
     def read_queries(self, *, needs_data: bool = True) -> Pattern | Workload:
         """The pattern, or of ``Q1 = PATTERN …`` lines the workload; opens the data set and loads plug-ins."""
+        from cepbench.patterns.match_recognize import read_match_recognize
         from cepbench.patterns.parse import MATCH_RECOGNIZE, parse
+        from cepbench.patterns.row_counterpart import counterpart
         from cepbench.planning.workloads.model import Workload
 
         if self.data is None and needs_data:
@@ -79,10 +81,7 @@ class StreamInputs:
             text = _text_of(self.text)
             load_plugins(self.plugin)
             if self.dialect == MATCH_RECOGNIZE:
-                raise typer.BadParameter(
-                    "SQL runs without a plan, by `cepbench run`; this command is for patterns with plans",
-                    param_hint="'--dialect'",
-                )
+                return counterpart(read_match_recognize(text))
             if Workload.names_queries(text, self.dialect):
                 return Workload.parse(
                     text, dialect=self.dialect, within=self.within, hierarchy=self._concepts

@@ -66,16 +66,17 @@ def run(
     written with --output as a folder of Parquet files, in no order.
 
     With --dialect match_recognize a query of SQL runs without a plan: --output writes its rows, and
-    --count shows their number only.
+    --count shows their number only. With --generator or --evaluator the pattern that says the same runs,
+    if there is one.
     """
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
     if master is not None and not spark:
         raise typer.BadParameter("it requires --spark", param_hint="'--master'")
     options = named_values(option or (), "--option", typer.BadParameter)
-    rows = inputs.read_row_pattern()
+    rows = None if generator or evaluator else inputs.read_row_pattern()
     if rows is not None:
-        if generator or planner or evaluator or options or attribute or limit or spark:
+        if planner or options or attribute or limit or spark:
             raise typer.BadParameter(
                 "SQL takes --output and --count, and no options of plans", param_hint="'--dialect'"
             )
