@@ -38,6 +38,8 @@ from cepbench.patterns.concepts import ConceptHierarchy as ConceptHierarchy
 from cepbench.patterns.model import Pattern as Pattern
 from cepbench.patterns.parse import parse as parse
 from cepbench.patterns.rewriting import rewrite as rewrite
+from cepbench.patterns.row_counterpart import counterpart as counterpart
+from cepbench.patterns.row_pattern import RowPattern as RowPattern
 from cepbench.planning.costs.models import COST_MODELS as COST_MODELS
 from cepbench.planning.costs.models import cost_model as cost_model
 from cepbench.planning.costs.nodes import plan_cost as plan_cost

@@ -42,6 +42,10 @@ PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
 OF_QUERIES = dict.fromkeys(MATCHED.patterns, STATISTICS)
 REUSED = cep.WorkloadPlan(MATCHED, sources={"Q": "R", "R": None})
+ROWS = cep.parse(
+    "SELECT * FROM t MATCH_RECOGNIZE (AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) WITHIN 9)",
+    dialect="match_recognize",
+)
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
 
 
@@ -157,6 +161,8 @@ PLANNED = {"pattern": PATTERN, "statistics": STATISTICS}
 COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
 
 CALLS: dict[str, Call] = {
+    "counterpart": Call(cep.counterpart, {"rows": ROWS}),
+    "evaluate, rows": Call(cep.evaluate, {"pattern": ROWS, "stream": STREAM, "partial_match_limit": 10}),
     "evaluate": Call(
         cep.evaluate,
         {**RUN, "evaluator": None, "options": None, "output": "matches", "partial_match_limit": 10,

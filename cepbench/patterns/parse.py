@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import (
@@ -30,6 +30,7 @@ from cepbench.errors import (
 from cepbench.kernels.cache_folder import cache_file
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
+from cepbench.patterns.match_recognize import read_match_recognize
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
@@ -66,6 +67,7 @@ from cepbench.patterns.read_conditions import (
     without_needless_rest,
 )
 from cepbench.patterns.read_structure import StructureReader
+from cepbench.patterns.row_pattern import RowPattern
 from cepbench.patterns.validity import check_structures
 
 if TYPE_CHECKING:
@@ -92,8 +94,31 @@ DIALECTS = {
     "e-cube": "e_cube.lark",
 }
 
+#: The dialect whose patterns are SQL.
+MATCH_RECOGNIZE = "match_recognize"
+
 #: Dialects whose printed queries leave out WITHIN and AGG.
 _INCOMPLETE = ("a-seq", "e-cube")
+
+
+@overload
+def parse(  # type: ignore[overload-overlap]  # a name that is not known here may be this one
+    text: str, /, *, dialect: Literal["match_recognize"]
+) -> RowPattern: ...
+
+
+@overload
+def parse(
+    text: str,
+    parameters: Mapping[str, float | str] | None = None,
+    /,
+    *,
+    dialect: str | None = None,
+    classes: str | Mapping[str, str] | None = None,
+    aggregate: str | None = None,
+    within: str | None = None,
+    **named: float | str,
+) -> Pattern: ...
 
 
 def parse(
@@ -106,7 +131,7 @@ def parse(
     aggregate: str | None = None,
     within: str | None = None,
     **named: float | str,
-) -> Pattern:
+) -> Pattern | RowPattern:
     """Parse a pattern, whose ``str`` parses back to an equal one; conditions are in conjunctive normal form.
 
     Parameters
@@ -117,8 +142,8 @@ def parse(
         items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
-    dialect : {"zstream", "sase+", "a-seq", "e-cube"}, optional
-        The language of a paper, each with its differences in docs/language.md: ZStream's [mei2009]_,
+    dialect : {"zstream", "sase+", "a-seq", "e-cube", "match_recognize"}, optional
+        A query with MATCH_RECOGNIZE is read as docs/sql.md says, to a RowPattern; or the language of a paper, each with its differences in docs/language.md: ZStream's [mei2009]_,
         section 3, SASE+'s [agrawal2008]_, Figure 1 and section 6, A-Seq's [qi2014]_, section 2.1, or
         E-Cube's [liu2011]_, section 2.
     classes : "ANY" or mapping of str to str, optional
@@ -176,7 +201,7 @@ def parse(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
     if dialect is not None:
-        dialect = choice(dialect, "dialect", DIALECTS, PatternError)
+        dialect = choice(dialect, "dialect", (*DIALECTS, MATCH_RECOGNIZE), PatternError)
     elif classes is not None:
         raise PatternError('classes are those of a dialect; give dialect="zstream" too')
     for name, given in (("aggregate", aggregate), ("within", within)):
@@ -191,6 +216,12 @@ def parse(
                 raise PatternError(
                     f"{name} is a text such as 'COUNT' or '10 s', not {shown(given)}"
                 )
+    if dialect == MATCH_RECOGNIZE:
+        if parameters or named or classes is not None:
+            raise PatternError(
+                "SQL is read as it is, without parameters and classes; write their values into the query"
+            )
+        return read_match_recognize(text)
     if aggregate is not None or within is not None:
         text = _completed(text, dialect, aggregate, within)
     source = PatternText(text, {**(parameters or {}), **named})

@@ -159,6 +159,7 @@ def stream_of_table(
         unusable,
         range(len(timestamps)) if order is None else order,
         time_name=time,
+        type_column=type,
     )
 
 

@@ -54,6 +54,8 @@ class EventStream:
         The concepts above the types; without it an event is of its own type only.
     time_name : str
         The name of the time column, by which conditions read the time; empty if unknown.
+    type_column : str
+        The name of the column of event types, by which row patterns read them; empty if unknown.
     """
 
     type_codes: np.ndarray
@@ -65,6 +67,7 @@ class EventStream:
     positions: range | np.ndarray | None
     hierarchy: ConceptHierarchy | None = None
     time_name: str = ""
+    type_column: str = ""
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -127,6 +130,7 @@ class EventStream:
             positions,
             self.hierarchy,
             self.time_name,
+            self.type_column,
         )
 
     def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> EventStream:

@@ -158,7 +158,8 @@ def test_what_the_dialect_refuses(text: str, error: type[PatternError], words: s
 def test_arguments() -> None:
     text = "PATTERN A;B WITHIN 1 s"
     with pytest.raises(
-        PatternError, match=r"one of zstream, sase\+, a-seq, e-cube, not .* did you mean 'zstream'"
+        PatternError,
+        match=r"one of zstream, sase\+, a-seq, e-cube, match_recognize, not .* did you mean 'zstream'",
     ):
         parse(text, dialect="z-stream")
     with pytest.raises(PatternError, match='give dialect="zstream" too'):

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, overload
 
+from cepbench.arguments import whole
 from cepbench.engines.detection.chosen import chosen
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
+from cepbench.engines.row_patterns.evaluate import RowResult, evaluate_rows
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Result
 from cepbench.engines.runs.workload_result import WorkloadMatches
-from cepbench.errors import EvaluationError
+from cepbench.errors import EvaluationError, UnsupportedTaskError
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.row_pattern import RowPattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.given import queries_from
@@ -27,6 +30,17 @@ from cepbench.streams.fit import (
     under_one_hierarchy,
 )
 from cepbench.streams.given import Frame, events_from
+
+
+@overload
+def evaluate(
+    pattern: RowPattern,
+    stream: EventStream | Frame,
+    *,
+    type: str | None = None,
+    time: str | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> RowResult: ...
 
 
 @overload
@@ -63,7 +77,7 @@ def evaluate(
 
 
 def evaluate(
-    pattern: Pattern | str | Workload,
+    pattern: Pattern | str | Workload | RowPattern,
     stream: EventStream | Frame,
     plan: Any = None,
     *,
@@ -76,13 +90,14 @@ def evaluate(
     latency: bool = False,
     node_times: bool = False,
     missing_types: str = "warn",
-) -> Result | WorkloadMatches:
+) -> Result | WorkloadMatches | RowResult:
     """Find all matches of ``pattern`` in ``stream`` by ``plan``.
 
     Parameters
     ----------
-    pattern : Pattern, str or Workload
-        A pattern or its text; or a workload, of which every query gets its own matches.
+    pattern : Pattern, str, Workload or RowPattern
+        A pattern or its text; or a workload, of which every query gets its own matches; or a query with
+        MATCH_RECOGNIZE, which needs no plan and takes no options.
     stream : EventStream or Frame
         Or a DataFrame of pandas or Polars, an Arrow table or another exporter of Arrow data, whose rows
         are events in order of time; with ``type`` and ``time``.
@@ -118,8 +133,9 @@ def evaluate(
 
     Returns
     -------
-    Result or WorkloadMatches
-        Of a workload a mapping of queries to results, with ``metrics`` and ``steps``.
+    Result, WorkloadMatches or RowResult
+        Of a workload a mapping of queries to results, with ``metrics`` and ``steps``; of a row pattern a
+        table with its measures.
 
     Raises
     ------
@@ -140,6 +156,8 @@ def evaluate(
         latency=latency,
         node_times=node_times,
     )
+    if isinstance(pattern, RowPattern):
+        return _of_rows(pattern, events_from(stream, type, time), plan, asked)
     queries = queries_from(pattern)
     if queries.by_query and (latency or node_times):
         raise EvaluationError(
@@ -160,3 +178,23 @@ def evaluate(
         check_fit(single, events)
         (result,) = run_tasks([task], events)
         return replace(result, choice=choice)
+
+
+def _of_rows(pattern: RowPattern, events: EventStream, plan: Any, asked: Arguments) -> RowResult:
+    """The result of a row pattern; an UnsupportedTaskError for arguments that are not for those."""
+    usual = {
+        "evaluator": None,
+        "options": None,
+        "output": "matches",
+        "latency": False,
+        "node_times": False,
+    }
+    given = ["plan"] if plan is not None else []
+    given += [name for name, value in usual.items() if getattr(asked, name) != value]
+    if given:
+        raise UnsupportedTaskError(
+            f"{given[0]}= is not for row patterns, which run by their automaton: leave it out, or evaluate "
+            "cep.counterpart(pattern), if there is one"
+        )
+    limit = whole(asked.partial_match_limit, "partial_match_limit", EvaluationError, least=1)
+    return evaluate_rows(pattern, events, limit)

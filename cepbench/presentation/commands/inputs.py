@@ -27,6 +27,7 @@ from cepbench.presentation.commands import output as out
 if TYPE_CHECKING:
     from cepbench.patterns.concepts import ConceptHierarchy
     from cepbench.patterns.model import Pattern
+    from cepbench.patterns.row_pattern import RowPattern
     from cepbench.planning.statistics.model import Statistics
     from cepbench.planning.workloads.model import Workload
     from cepbench.streams.datasets.dataset import Dataset
@@ -63,7 +64,9 @@ class StreamInputs:
 
     def read_queries(self, *, needs_data: bool = True) -> Pattern | Workload:
         """The pattern, or of ``Q1 = PATTERN …`` lines the workload; opens the data set and loads plug-ins."""
-        from cepbench.patterns.parse import parse
+        from cepbench.patterns.match_recognize import read_match_recognize
+        from cepbench.patterns.parse import MATCH_RECOGNIZE, parse
+        from cepbench.patterns.row_counterpart import counterpart
         from cepbench.planning.workloads.model import Workload
 
         if self.data is None and needs_data:
@@ -77,6 +80,8 @@ class StreamInputs:
         if self.text is not None:
             text = _text_of(self.text)
             load_plugins(self.plugin)
+            if self.dialect == MATCH_RECOGNIZE:
+                return counterpart(read_match_recognize(text))
             if Workload.names_queries(text, self.dialect):
                 return Workload.parse(
                     text, dialect=self.dialect, within=self.within, hierarchy=self._concepts
@@ -93,6 +98,24 @@ class StreamInputs:
             pattern = dataset.patterns.entry(str(self.pattern_name)).pattern
             load_plugins(self.plugin)
         return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
+
+    def read_row_pattern(self) -> RowPattern | None:
+        """The query with MATCH_RECOGNIZE; None in another dialect."""
+        from cepbench.patterns.match_recognize import read_match_recognize
+        from cepbench.patterns.parse import MATCH_RECOGNIZE
+
+        if self.dialect != MATCH_RECOGNIZE:
+            return None
+        for name in ("pattern_name", "plugin", "only_types", "hierarchy", "within"):
+            if getattr(self, name):
+                raise typer.BadParameter(
+                    "it is not for SQL", param_hint=f"'--{name.replace('_', '-')}'"
+                )
+        if self.text is None:
+            raise typer.BadParameter("give the query, its file, or -", param_hint="PATTERN")
+        if self.data is None:
+            raise _no_data()
+        return read_match_recognize(_text_of(self.text))
 
     @cached_property
     def _concepts(self) -> ConceptHierarchy | None:
@@ -135,12 +158,19 @@ class StreamInputs:
         Both are under the concept hierarchy that either has. ``positions`` is whether the stream needs
         those of its events in the whole source.
         """
-        from cepbench.streams.csv import separator_of
-        from cepbench.streams.event_stream import EventStream
         from cepbench.streams.fit import under_one_hierarchy
 
-        path, type_column, time_column = self.place()
         types = asked.types if self.only_types else None
+        return under_one_hierarchy(asked, self.read_events(types, positions=positions))
+
+    def read_events(
+        self, types: tuple[str, ...] | None = None, *, positions: bool = False
+    ) -> EventStream:
+        """The events of ``--data`` of some types, or of all, that ``--days`` selects."""
+        from cepbench.streams.csv import separator_of
+        from cepbench.streams.event_stream import EventStream
+
+        path, type_column, time_column = self.place()
         with out.progress(f"reading {self.data}"):
             if self._dataset is not None:
                 stream = self._dataset.stream(types, days=self.days, positions=positions)
@@ -175,7 +205,7 @@ class StreamInputs:
             )
         if self._concepts is not None:
             stream = stream.with_hierarchy(self._concepts)
-        return under_one_hierarchy(asked, stream)
+        return stream
 
     def place(self) -> tuple[Path, str, str]:
         """Where the events are, and the columns of type and time, which have to be two."""

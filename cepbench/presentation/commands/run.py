@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from cepbench.engines.runs.workload_result import WorkloadMatches
     from cepbench.patterns.model import Pattern
+    from cepbench.patterns.row_pattern import RowPattern
     from cepbench.planning.plans.workload import WorkloadPlan
     from cepbench.planning.workloads.model import Workload
 
@@ -27,6 +28,10 @@ EXAMPLES = examples(
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample \\\n"
     "    --generator DP-B --output matches.parquet --attribute price",
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample --spark",
+    "cepbench run --dialect match_recognize --data nasdaq-style/sample \\\n"
+    "    'SELECT * FROM bars MATCH_RECOGNIZE (PARTITION BY symbol\n"
+    "     MEASURES FIRST(U.ts) AS since, COUNT(*) AS bars\n"
+    "     PATTERN (U{4,}) DEFINE U AS U.price > PREV(U.price))'",
 )
 
 
@@ -58,12 +63,24 @@ def run(
 
     With --spark tasks read slices of the data, which may exceed memory; matches are counted, or
     written with --output as a folder of Parquet files, in no order.
+
+    With --dialect match_recognize a query of SQL runs without a plan: --output writes its rows, and
+    --count shows their number only. With --generator or --evaluator the pattern that says the same runs,
+    if there is one.
     """
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
     if master is not None and not spark:
         raise typer.BadParameter("it requires --spark", param_hint="'--master'")
     options = named_values(option or (), "--option", typer.BadParameter)
+    rows = None if generator or evaluator else inputs.read_row_pattern()
+    if rows is not None:
+        if planner or options or attribute or limit or spark:
+            raise typer.BadParameter(
+                "SQL takes --output and --count, and no options of plans", param_hint="'--dialect'"
+            )
+        _run_rows(inputs, rows, output, count)
+        return
     asked = inputs.read_queries()
     if spark:
         if asked.by_query or options or attribute or limit or planner:
@@ -162,6 +179,39 @@ def run(
             out.write_table(shown.to_pylist(), shown.schema.names)
         else:
             _show_matches(asked, first, event_time(stream))
+
+
+def _run_rows(inputs: Inputs, pattern: RowPattern, output: Path | None, count: bool) -> None:
+    """Run a query with MATCH_RECOGNIZE."""
+    from cepbench.engines.detection.evaluate import evaluate
+    from cepbench.presentation.commands.match_files import match_writer
+    from cepbench.presentation.commands.matching import SHOWN
+
+    stream = inputs.read_events()
+    evaluate(pattern, stream[:0])  # the time excludes loading compiled code
+    with out.progress("running"):
+        found = evaluate(pattern, stream)
+    if output is not None:
+        with match_writer(output, found.arrow.schema) as write:
+            write(found.arrow)
+    first = found.arrow.slice(0, SHOWN).to_pylist() if not (count or output) else []
+    if inputs.json:
+        out.write_json(
+            {
+                "pattern": str(pattern),
+                "metrics": out.as_dict(found.metrics),
+                "rows": len(found),
+                "output": output,
+                "first_rows": first,
+            }
+        )
+        return
+    out.write_line(found.describe())
+    if output is not None:
+        out.write_line(f"{len(found):,} rows are in {output}.")
+    elif first:
+        out.write_line()
+        out.write_table(first, found.arrow.schema.names)
 
 
 def _files(output: Path, workload: Workload) -> dict[str, Path]:

@@ -1,0 +1,1 @@
+"""Row patterns of MATCH_RECOGNIZE, run as automata whose edges are in order of preference."""

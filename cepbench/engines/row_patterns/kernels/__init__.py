@@ -1,0 +1,1 @@
+"""Compiled loops of row patterns: the search for matches, and the rows that their measures read."""
