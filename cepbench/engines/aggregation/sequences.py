@@ -98,6 +98,14 @@ def check_items(task: AggregationTask, name: str) -> Pattern:
     return pattern
 
 
+def counted_task(pattern: Pattern, reader: NumericReader) -> BranchTask:
+    """The task of an engine that counts the matches of a pattern without AGG."""
+    return BranchTask(
+        [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
+        reports=False, limit=0, timed=False, watched=False,
+    )  # fmt: skip
+
+
 _L = TypeVar("_L")
 
 
@@ -112,19 +120,13 @@ def counted_layout(
     An UnsupportedPatternError if there are none; the error names the condition, and the method.
     """
 
-    def task_of(pattern: Pattern) -> BranchTask:
-        return BranchTask(
-            [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
-            reports=False, limit=0, timed=False, watched=False,
-        )  # fmt: skip
-
     try:
-        found = layout_of(task_of(pattern))
+        found = layout_of(counted_task(pattern, reader))
     except UnsupportedPatternError as error:
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if found is None:
         for clause in pattern.conditions:
-            its = task_of(replace(pattern, conditions=(clause,)))
+            its = counted_task(replace(pattern, conditions=(clause,)), reader)
             if layout_of(its) is None:
                 others = "two-step" if graph_layout(its) is None else "greta or two-step"
                 raise _refusal(name, f"the condition {clause}", others)

@@ -147,7 +147,7 @@ class ComparedWindow(Stateful):
             items[np.isnan(its)] &= ~users
         items[(flags & tables.COUNTED) != 0] |= COUNTED
         are_new = events.times[rows] < events.until
-        entered = np.bitwise_count(items[are_new] & ITEMS).sum()
+        entered = int(np.bitwise_count(items[are_new] & ITEMS).sum())
         table = Table(
             spans=spans,
             fresh=fresh_begins,

@@ -194,7 +194,7 @@ def _count_chunk(
                 plan, table, ranks, ending, going_on, leaves, totals, partition, low, first
             )
         for row in range(first, last):
-            number = _complete(plan, table, ranks, ending, going_on, leaves, row)
+            number = _complete(plan, table, ranks, ending, leaves, row)
             if items[row] & COUNTED == 0:
                 _add(found, 0, number)
                 if plan.counts_window:
@@ -208,66 +208,74 @@ def _count_chunk(
                 out[sample, 1] = low_bits >> DIGIT_BITS & _LOWEST
                 out[sample, 2] = (low_bits >> HALF_BITS) + high_bits
         if now < table.until:
+            if plan.counts_window and plan.items == 3:
+                _let_go_on(plan, table, ranks, going_on, leaves, first, last)
             for row in range(first, last):
-                _insert(plan, table, ranks, ending, going_on, leaves, row)
+                _insert(plan, table, ranks, ending, leaves, row)
         first = last
     return low
 
 
 @njit_in_place
-def _complete(plan, table, ranks, ending, going_on, leaves, row):
-    """The number of matches that an event completes; as one of the middle item it gets its numbers."""
+def _complete(plan, table, ranks, tree, leaves, row):
+    """The number of matches that an event completes; one of the middle item is given its own number."""
     item, passes, number = table.items[row], plan.passes, 0
     seen, below = -1, (0, 0, 0, 0)
     if item & LAST:
         seen = ranks[plan.places[2], row]
-        below = _below(passes, 0, ending, leaves, seen)
-        number = _weight(plan, table, LAST, row) * _numbers(passes, 0, ending, leaves, seen, below)
+        below = _below(passes, 0, tree, leaves, seen)
+        number = _weight(plan, table, LAST, row) * _numbers(passes, 0, tree, leaves, seen, below)
     if item & MIDDLE:
         rank = ranks[plan.places[1], row]
         if rank != seen:
-            below = _below(passes, 0, ending, leaves, rank)
+            below = _below(passes, 0, tree, leaves, rank)
         leaf = leaves + rank
         table.numbers[0, row] = _passing(
-            passes, 0, below[ALIVE] + below[MARKS], ending[leaf, ALIVE] + ending[leaf, MARKS],
-            ending[1, ALIVE] + ending[1, MARKS],
+            passes, 0, below[ALIVE] + below[MARKS], tree[leaf, ALIVE] + tree[leaf, MARKS],
+            tree[1, ALIVE] + tree[1, MARKS],
         )  # fmt: skip
         if plan.items == 2:
             number = _weight(plan, table, MIDDLE, row) * table.numbers[0, row]
-        elif plan.counts_window:
-            marks = _below(passes, 1, going_on, leaves, rank)[MARKS]
-            table.numbers[1, row] = _passing(
-                passes, 1, marks, going_on[leaf, MARKS], going_on[1, MARKS]
-            )
     return number
 
 
 @njit_in_place
-def _insert(plan, table, ranks, ending, going_on, leaves, row):
-    """Add an event to the trees."""
-    item, passes = table.items[row], plan.passes
-    if item & (FIRST | MIDDLE):
-        first = middle = number = 0
-        one, two = ranks[plan.places[0], row], ranks[plan.places[1], row]
-        if item & FIRST:
-            first = _weight(plan, table, FIRST, row)
-        if item & MIDDLE:
-            middle = _weight(plan, table, MIDDLE, row)
-            number = middle * table.numbers[0, row]
-        if one != two and item & FIRST and item & MIDDLE:
-            _change(passes, 0, ending, leaves, one, first, 0, 0, 0)
-            first = 0
-        _change(passes, 0, ending, leaves, two if item & MIDDLE else one, first, 0, middle, number)
-    if plan.counts_window and plan.items == 3:
-        if item & MIDDLE:
-            weight = _weight(plan, table, MIDDLE, row)
-            number = weight * table.numbers[1, row]
-            _change(
-                passes, 1, going_on, leaves, ranks[plan.places[1], row], 0, 0, weight, number
-            )
-        if item & LAST:
+def _let_go_on(plan, table, ranks, tree, leaves, first, last):
+    """Add the events of a timestamp to the tree of those that go on, first those with which others go on."""
+    passes, items = plan.passes, table.items
+    for row in range(first, last):
+        if items[row] & LAST:
             weight = _weight(plan, table, LAST, row)
-            _change(passes, 1, going_on, leaves, ranks[plan.places[2], row], 0, weight, 0, 0)
+            _change(passes, 1, tree, leaves, ranks[plan.places[2], row], 0, weight, 0, 0)
+    for row in range(first, last):
+        if items[row] & MIDDLE:
+            rank = ranks[plan.places[1], row]
+            number = _passing(
+                passes, 1, _below(passes, 1, tree, leaves, rank)[MARKS],
+                tree[leaves + rank, MARKS], tree[1, MARKS],
+            )  # fmt: skip
+            table.numbers[1, row] = number
+            weight = _weight(plan, table, MIDDLE, row)
+            _change(passes, 1, tree, leaves, rank, 0, 0, weight, weight * number)
+
+
+@njit_in_place
+def _insert(plan, table, ranks, tree, leaves, row):
+    """Add an event to the tree of those in which histories end."""
+    item, passes = table.items[row], plan.passes
+    if item & (FIRST | MIDDLE) == 0:
+        return
+    alive = events = number = 0
+    one, two = ranks[plan.places[0], row], ranks[plan.places[1], row]
+    if item & FIRST:
+        alive = _weight(plan, table, FIRST, row)
+    if item & MIDDLE:
+        events = _weight(plan, table, MIDDLE, row)
+        number = events * table.numbers[0, row]
+    if one != two and item & FIRST and item & MIDDLE:
+        _change(passes, 0, tree, leaves, one, alive, 0, 0, 0)
+        alive = 0
+    _change(passes, 0, tree, leaves, two if item & MIDDLE else one, alive, 0, events, number)
 
 
 @njit_in_place
