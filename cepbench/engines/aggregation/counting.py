@@ -15,7 +15,11 @@ from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.semirings import Total, has_floats
-from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
+from cepbench.engines.aggregation.sequences import (
+    ComparedSequence,
+    CountedSequence,
+    sequence_of,
+)
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.plan_runs.by_type import read_only
@@ -116,7 +120,9 @@ class CountingRun(Stateful):
         self._last: int | None = None
         self._peak_objects = self._peak_counters = self._peak_bytes = 0
 
-    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph | Any:
+    def _compiled(
+        self, name: str, *, by_start: bool
+    ) -> CountedSequence | ComparedSequence | CountedGraph:
         """The tables of the pattern."""
         return sequence_of(self._task, self._reader, name, by_start=by_start)
 

@@ -6,7 +6,7 @@ logarithm of the number of events in the window, where ``a-seq`` and ``greta`` r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.protocol import (
@@ -14,37 +14,13 @@ from cepbench.engines.aggregation.protocol import (
     AggregationMethod,
     AggregationTask,
 )
-from cepbench.engines.aggregation.semirings import Total
-from cepbench.engines.aggregation.sequences import check_items, counted_task
+from cepbench.engines.aggregation.sequences import ComparedSequence, check_items, counted_task
 from cepbench.engines.runs.work import Work
-from cepbench.engines.sase.counting import CountLayout
 from cepbench.engines.sase.order_statistics import compared_layout
-from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow, warm_up
+from cepbench.engines.sequence_counts.order_statistics import warm_up
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import Pattern
 
 _NAME = "order-statistics"
-
-
-@dataclass(frozen=True)
-class ComparedSequence:
-    """A SEQ of two or three plain items, whose neighbours are compared."""
-
-    pattern: Pattern  #: of the matches, without AGG
-    layout: CountLayout  #: without the conditions between events
-    compared: tuple[Compared | None, Compared | None]
-    scope: str
-
-    def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
-        """The state of a total."""
-        items, names = self.layout.items, self.pattern.positive_names
-        return ComparedWindow(
-            items.begins,
-            self.compared,
-            items.window,
-            counts_window=self.scope == "window",
-            weighted=-1 if total.variable is None else names.index(total.variable),
-        )
 
 
 class ComparedRun(CountingRun):

@@ -17,6 +17,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import EventType, Kind, Pattern
@@ -61,6 +62,27 @@ class CountedSequence:
         sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
         columns = 2 * width if picked else width
         return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
+
+
+@dataclass(frozen=True)
+class ComparedSequence:
+    """A SEQ of two or three plain items, whose neighbours are compared."""
+
+    pattern: Pattern  #: of the matches, without AGG
+    layout: CountLayout  #: without the conditions between events
+    compared: tuple[Compared | None, Compared | None]
+    scope: str
+
+    def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
+        """The state of a total."""
+        items, names = self.layout.items, self.pattern.positive_names
+        return ComparedWindow(
+            items.begins,
+            self.compared,
+            items.window,
+            counts_window=self.scope == "window",
+            weighted=-1 if total.variable is None else names.index(total.variable),
+        )
 
 
 def check_items(task: AggregationTask, name: str) -> Pattern:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -139,7 +140,7 @@ class WindowEngine(AutomatonEngine):
     :class:`AutomatonEngine`.
     """
 
-    SAVED = (
+    SAVED: ClassVar[tuple[str, ...]] = (
         "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
     )  # fmt: skip
 

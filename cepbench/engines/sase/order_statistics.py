@@ -11,6 +11,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.plan_runs.programs import COMPARISONS
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.sase.counting import CountLayout, WindowEngine, count_layout
+from cepbench.engines.sase.kernels.tables import STARTED
 from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow, warm_up
 from cepbench.patterns.expressions import MIRRORED, of_any_variable, terms_of, with_terms
@@ -26,7 +27,7 @@ class ComparedLayout:
 
 
 def compared_layout(task: BranchTask) -> ComparedLayout | None:
-    """The tables of a task's pattern; None if ranks do not tell its matches, or nothing is compared.
+    """The tables of a task's pattern; None if ranks do not tell its matches.
 
     Each two neighbours have one comparison at most, of a value of either; the middle one of three events has one
     value in both.
@@ -53,7 +54,7 @@ def compared_layout(task: BranchTask) -> ComparedLayout | None:
         earlier, later = map(columns.index, values)
         found[place] = earlier, later, COMPARISONS[operator]
     before, behind = found
-    if not before and not behind or before and behind and before[1] != behind[0]:
+    if before and behind and before[1] != behind[0]:
         return None
     of_events = replace(layout.of_events, columns=tuple(columns))
     return ComparedLayout(replace(layout, of_events=of_events), (before, behind))
@@ -66,7 +67,9 @@ def _sides(clause: Clause, names: list[str]) -> tuple[int, str, Expression, Expr
     if len(clause.comparisons) > 1:
         return None
     (comparison,) = clause.comparisons
-    reads = [{term.variable for term in terms_of(its)} for its in (comparison.left, comparison.right)]
+    reads = [
+        {term.variable for term in terms_of(its)} for its in (comparison.left, comparison.right)
+    ]
     if any(len(its) != 1 for its in reads):
         return None
     (left,), (right,) = reads
@@ -101,7 +104,8 @@ class ComparedEngine(WindowEngine):
         return Found(self._window.take(), (None,))
 
     def _push(self, events: Events) -> None:
-        self._window.push(events, 0)
+        _, (begun, _, _) = self._window.push(events, 0)
+        self.tallies[STARTED] += begun
 
     def _live(self) -> int:
         return 0

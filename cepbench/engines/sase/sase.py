@@ -69,7 +69,8 @@ class SaseRun(AutomatonRun):
         needs_runs = task.reports or task.watched or not self._without_runs
         if needs_runs:
             return super()._engine(engine, task)
-        if (compared := compared_layout(task)) is not None:
+        compared = compared_layout(task)
+        if compared is not None and any(compared.compared):
             self._of_automata.append(ComparedEngine(task, compared))
         elif (layout := count_layout(task)) is not None:
             warm_up(CountingEngine)

@@ -10,16 +10,15 @@ from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics import (
     COUNTED,
+    FIRST,
     HALF_BITS,
     ITEMS,
-    LAST,
     Comparisons,
     Table,
     count_compared,
 )
 from cepbench.kernels.instructions import compares
 from cepbench.state import Stateful, check_shape
-
 
 #: Two neighbours: the columns of the earlier and of the later event, and the operator with the later one on its
 #: left.
@@ -95,11 +94,11 @@ class ComparedWindow(Stateful):
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
-        ends = np.cumsum(self._sizes)
-        sizes = self._sizes[partitions]
-        rows = np.repeat(ends[partitions] - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
-        self._sizes, self._totals = sizes, self._totals[partitions]
-        self._keep_rows(rows)
+        places = np.full(len(self._sizes), -1)
+        places[partitions] = np.arange(len(partitions))
+        its = np.repeat(places, self._sizes)
+        self._keep_rows(np.argsort(its, kind="stable")[np.count_nonzero(its < 0) :])
+        self._sizes, self._totals = self._sizes[partitions], self._totals[partitions]
 
     def are_active(self, earliest: int) -> np.ndarray:
         """Whether each partition has events from some time on."""
@@ -126,40 +125,46 @@ class ComparedWindow(Stateful):
     def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, np.ndarray]:
         """Process some events; see :meth:`~cepbench.engines.sequence_counts.windows.CountingWindow.push`.
 
-        The second number is that of the events that have entered the trees, once for each item.
+        The numbers are those of the first events, and of the events that enter trees, once for each item.
         """
         rows, fresh = events.rows, np.diff(events.spans)
         spans = np.append(0, np.cumsum(self._sizes + fresh))
-        fresh_begins = spans[:-1] + self._sizes
-        old = _ranges(spans[:-1], self._sizes)
-        new = _ranges(fresh_begins, fresh)
+        behind_old = spans[:-1] + self._sizes
+        number = len(self._times)
+        # Where the events stored and then the new ones go, by partition.
+        order: np.ndarray | slice = slice(None)
+        if len(fresh) > 1:
+            partitions = np.arange(len(fresh))
+            both = np.append(np.repeat(partitions, self._sizes), np.repeat(partitions, fresh))
+            order = np.argsort(both, kind="stable")
 
-        def merged(stored: np.ndarray, more: np.ndarray | int) -> np.ndarray:
-            both = np.empty((*stored.shape[:-1], spans[-1]), stored.dtype)
-            both[..., old], both[..., new] = stored, more
-            return both
+        def merged(stored: np.ndarray, more: np.ndarray) -> np.ndarray:
+            return np.concatenate((stored, more), axis=-1)[..., order]
 
         flags, values = events.flags[rows], events.values[self._columns][:, rows]
         items = np.zeros(len(rows), np.int64)
         for item, begin in enumerate(self._begins.tolist()):
             items |= ((flags & begin) != 0).astype(np.int64) << item
-        for users, its in zip(self._plan.users.tolist(), values, strict=True):
-            items[np.isnan(its)] &= ~users
+        for users, are_missing in zip(self._plan.users.tolist(), np.isnan(values), strict=True):
+            if are_missing.any():
+                items[are_missing] &= ~users
         items[(flags & tables.COUNTED) != 0] |= COUNTED
-        are_new = events.times[rows] < events.until
-        entered = int(np.bitwise_count(items[are_new] & ITEMS).sum())
+        times = events.times[rows]
+        entered = items[times < events.until] & ITEMS
+        weights = self._weights
+        if self._plan.weighted:
+            weights = merged(weights, events.weights[rows])
+        sampled = events.samples if samples else np.full(len(rows), -1)
         table = Table(
             spans=spans,
-            fresh=fresh_begins,
+            fresh=behind_old,
             until=events.until,
-            times=merged(self._times, events.times[rows]),
+            times=merged(self._times, times),
             items=merged(self._items, items),
-            values=merged(self._values, values),
-            weights=merged(self._weights, events.weights[rows] if self._plan.weighted else 0)
-            if self._plan.weighted
-            else self._weights,
-            numbers=merged(self._numbers, 0),
-            samples=merged(np.full(len(old), -1), events.samples if samples else -1),
+            values=np.ascontiguousarray(merged(self._values, values)),
+            weights=weights,
+            numbers=np.ascontiguousarray(merged(self._numbers, np.zeros((2, len(rows)), np.int64))),
+            samples=merged(np.full(number, -1), sampled),
         )
         out = np.zeros((samples, 3), np.int64)
         kept = count_compared(self._plan, table, self._totals, self._found, out)
@@ -167,7 +172,8 @@ class ComparedWindow(Stateful):
         self._weights, self._numbers = table.weights, table.numbers
         self._sizes = np.diff(np.append(0, np.cumsum(kept))[spans])
         self._keep_rows(np.flatnonzero(kept))
-        return integers(out), np.array([0, entered, 0])
+        begun = np.count_nonzero(entered & FIRST)
+        return integers(out), np.array([begun, np.bitwise_count(entered).sum(), 0], np.int64)
 
     def resumed(self) -> None:
         """All arrays are of the same events."""
@@ -186,23 +192,18 @@ class ComparedWindow(Stateful):
             self._weights = self._weights[rows]
 
 
-def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """All numbers of ranges one after the other."""
-    return np.repeat(begins - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-
-
-def _passes(operator: int | None, *, is_later: bool) -> tuple[int, int, int]:
+def _passes(operator: int | None, *, is_later: bool) -> list[int]:
     """Whether an event with a smaller, an equal and a greater value than the middle one's passes; the
     later one is left of the operator.
     """
     if operator is None:
-        return (1, 1, 1)
+        return [1, 1, 1]
     pairs = ((0.0, 1.0), (0.0, 0.0), (1.0, 0.0))
     found = [
         compares(operator, one, two) if is_later else compares(operator, two, one)
         for one, two in pairs
     ]
-    return tuple(map(int, found))
+    return [*map(int, found)]
 
 
 @cache
@@ -210,4 +211,6 @@ def warm_up() -> None:
     """Compile the kernel, or load it from the disk cache."""
     none = np.zeros(0, np.int64)
     window = ComparedWindow(np.array([1, 2]), (None, None), 1, counts_window=False)
-    window.push(tables.Events(none, none, none, np.zeros((0, 0)), np.zeros(1, int), 0, none, none), 0)
+    window.push(
+        tables.Events(none, none, none, np.zeros((0, 0)), np.zeros(1, int), 0, none, none), 0
+    )

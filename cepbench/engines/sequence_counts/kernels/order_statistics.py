@@ -52,7 +52,9 @@ class Comparisons(NamedTuple):
     #: item, and in the last one
     passes: np.ndarray
     users: np.ndarray  #: int64 (columns,): the items whose events have the value of a column
-    places: np.ndarray  #: int64 (3,): the column of each item, behind the others if it is not compared
+    places: (
+        np.ndarray
+    )  #: int64 (3,): the column of each item, behind the others if it is not compared
     window: int
     counts_window: bool  #: whether all matches in the window are counted
     weighted: int  #: the bit of the item whose events have weights; 0 if all count once
@@ -305,9 +307,7 @@ def _expire(plan, table, ranks, ending, going_on, leaves, totals, partition, low
                     passes, 0, events, ending[leaves + rank, EVENTS], ending[1, EVENTS]
                 )
                 _add(totals, partition, -weight * number)
-            _change(
-                passes, 0, ending, leaves, rank, -weight, weight * (plan.items == 3), 0, 0
-            )
+            _change(passes, 0, ending, leaves, rank, -weight, weight * (plan.items == 3), 0, 0)
     return last
 
 
@@ -367,9 +367,7 @@ def _beside(passes, which, below, equal, total):
 def _change(passes, which, tree, leaves, rank, alive, marks, events, total):
     """Add to the fields of a rank."""
     node, smaller, greater = leaves + rank, passes[which, 0], passes[which, 2]
-    total -= passes[which, 1] * (
-        marks * (tree[node, EVENTS] + events) + events * tree[node, MARKS]
-    )
+    total -= passes[which, 1] * (marks * (tree[node, EVENTS] + events) + events * tree[node, MARKS])
     while True:
         tree[node, ALIVE] += alive
         tree[node, MARKS] += marks
@@ -378,9 +376,13 @@ def _change(passes, which, tree, leaves, rank, alive, marks, events, total):
         if node == 1:
             return
         if node & 1:
-            total -= smaller * events * tree[node - 1, MARKS] + greater * marks * tree[node - 1, EVENTS]
+            total -= (
+                smaller * events * tree[node - 1, MARKS] + greater * marks * tree[node - 1, EVENTS]
+            )
         else:
-            total -= greater * events * tree[node + 1, MARKS] + smaller * marks * tree[node + 1, EVENTS]
+            total -= (
+                greater * events * tree[node + 1, MARKS] + smaller * marks * tree[node + 1, EVENTS]
+            )
         node >>= 1
 
 
