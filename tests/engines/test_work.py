@@ -143,7 +143,7 @@ SAID = {
     "sase-basic": _OF_RUNS | {"pointers_followed"}, "zstream": _PLANS, "stack-nfa": _PLANS,
     "hierarchical-stacks": _PLANS, "lazy-nfa-instances": _PLANS, "tree-instances": _PLANS,
     "a-seq": _COUNTED | {"rows_created", "rows_expired", "rows_read"}, "window-product": _COUNTED,
-    "dpc": _COUNTED, "greta": _COUNTED, "two-step": _PLANS,
+    "dpc": _COUNTED, "greta": _COUNTED, "two-step": _PLANS, "order-statistics": set(),
 }  # fmt: skip
 
 EVENTS = [Event(kind, time, 0.0) for time, kind in enumerate("ABABCDC")]

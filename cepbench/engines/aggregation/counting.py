@@ -15,7 +15,11 @@ from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.semirings import Total, has_floats
-from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
+from cepbench.engines.aggregation.sequences import (
+    ComparedSequence,
+    CountedSequence,
+    sequence_of,
+)
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.plan_runs.by_type import read_only
@@ -23,6 +27,7 @@ from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import StreamError
 from cepbench.patterns.model import EventType
@@ -101,7 +106,7 @@ class CountingRun(Stateful):
         self.valuation = Valuation(task, (*pattern.equivalences, *types), plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._windows: list[CountingWindow | GraphWindow] = []
+        self._windows: list[CountingWindow | GraphWindow | ComparedWindow] = []
         #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
         #: typed parts of these if there are such; and their groups.
         self.parts: dict[Key, int] = {}
@@ -115,7 +120,9 @@ class CountingRun(Stateful):
         self._last: int | None = None
         self._peak_objects = self._peak_counters = self._peak_bytes = 0
 
-    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
+    def _compiled(
+        self, name: str, *, by_start: bool
+    ) -> CountedSequence | ComparedSequence | CountedGraph:
         """The tables of the pattern."""
         return sequence_of(self._task, self._reader, name, by_start=by_start)
 

@@ -10,6 +10,7 @@ from cepbench.arguments import flag
 from cepbench.engines.aggregation.a_seq import A_SEQ
 from cepbench.engines.aggregation.dpc import DPC
 from cepbench.engines.aggregation.greta import GRETA
+from cepbench.engines.aggregation.order_statistics import ORDER_STATISTICS
 from cepbench.engines.aggregation.protocol import AggregationMethod
 from cepbench.engines.aggregation.two_step import TWO_STEP
 from cepbench.engines.aggregation.user_defined import UserRun
@@ -24,7 +25,7 @@ AGGREGATORS = Registry(
     AggregationMethod,
     "aggregation method",
     EvaluationError,
-    (DPC, WINDOW_PRODUCT, A_SEQ, GRETA, TWO_STEP),
+    (DPC, WINDOW_PRODUCT, ORDER_STATISTICS, A_SEQ, GRETA, TWO_STEP),
     example='@aggregator("my-count")',
     wanted="an aggregation method is a class with a method push, not {}; "
     "see cepbench.engines.aggregation.protocol.AggregationRun",

@@ -17,6 +17,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import EventType, Kind, Pattern
@@ -63,6 +64,27 @@ class CountedSequence:
         return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
 
 
+@dataclass(frozen=True)
+class ComparedSequence:
+    """A SEQ of two or three plain items, whose neighbours are compared."""
+
+    pattern: Pattern  #: of the matches, without AGG
+    layout: CountLayout  #: without the conditions between events
+    compared: tuple[Compared | None, Compared | None]
+    scope: str
+
+    def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
+        """The state of a total."""
+        items, names = self.layout.items, self.pattern.positive_names
+        return ComparedWindow(
+            items.begins,
+            self.compared,
+            items.window,
+            counts_window=self.scope == "window",
+            weighted=-1 if total.variable is None else names.index(total.variable),
+        )
+
+
 def check_items(task: AggregationTask, name: str) -> Pattern:
     """The pattern of the matches of a task, which are those of a sequence, whatever its conditions.
 
@@ -98,6 +120,14 @@ def check_items(task: AggregationTask, name: str) -> Pattern:
     return pattern
 
 
+def counted_task(pattern: Pattern, reader: NumericReader) -> BranchTask:
+    """The task of an engine that counts the matches of a pattern without AGG."""
+    return BranchTask(
+        [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
+        reports=False, limit=0, timed=False, watched=False,
+    )  # fmt: skip
+
+
 _L = TypeVar("_L")
 
 
@@ -112,19 +142,13 @@ def counted_layout(
     An UnsupportedPatternError if there are none; the error names the condition, and the method.
     """
 
-    def task_of(pattern: Pattern) -> BranchTask:
-        return BranchTask(
-            [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
-            reports=False, limit=0, timed=False, watched=False,
-        )  # fmt: skip
-
     try:
-        found = layout_of(task_of(pattern))
+        found = layout_of(counted_task(pattern, reader))
     except UnsupportedPatternError as error:
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if found is None:
         for clause in pattern.conditions:
-            its = task_of(replace(pattern, conditions=(clause,)))
+            its = counted_task(replace(pattern, conditions=(clause,)), reader)
             if layout_of(its) is None:
                 others = "two-step" if graph_layout(its) is None else "greta or two-step"
                 raise _refusal(name, f"the condition {clause}", others)

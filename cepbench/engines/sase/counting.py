@@ -8,7 +8,9 @@ or between items is part of the count if its conditions are on the negated event
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, a
 from cepbench.engines.sase.partitions import Partitions
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import drop_expired
+from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.patterns.model import Pattern
 
@@ -132,47 +135,28 @@ def _rules(
     )
 
 
-class CountingEngine(AutomatonEngine):
-    """Counts matches without runs, by the layout of the task unless one is given; see
+class WindowEngine(AutomatonEngine):
+    """Counts matches without runs, by a window whose partitions have the events of a round; see
     :class:`AutomatonEngine`.
     """
 
-    SAVED = (
-        "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
+    SAVED: ClassVar[tuple[str, ...]] = (
         "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
     )  # fmt: skip
 
     minds_time = True
 
-    def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
-        layout = layout or count_layout(task)
-        assert layout is not None
+    def __init__(
+        self, task: BranchTask, layout: CountLayout, window: CountingWindow | ComparedWindow
+    ) -> None:
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._items = layout.items
         self._updates = 0
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
-        self._window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
+        self._window = window
         #: The events of the last timestamp, which may go on.
         self._held = no_events(len(self.layout.columns))
-
-    @property
-    def _state(self) -> tables.State:
-        return self._window.state
-
-    @_state.setter
-    def _state(self, state: tables.State) -> None:
-        self._window.state = state
-
-    @property
-    def work(self) -> dict[str, int]:
-        """See :class:`AutomatonEngine`; there are no runs to visit."""
-        return {"counters_updated": self._updates}
-
-    def _found(self) -> Found:
-        number = numbers.number_of(self._state.found[0, 0])
-        self._state.found[:] = 0
-        return Found(number, (None,))
 
     def _advance(self, events: automata.Events) -> bool:
         held, times = self._held, events.times
@@ -205,33 +189,71 @@ class CountingEngine(AutomatonEngine):
         if number > 1:
             new = np.setdiff1d(np.arange(number), held)
             window.keep(np.argsort(np.append(held, new)))
-        if self._items.by_start:
-            window.make_room(np.diff(spans))
-            oldest = self._state.spans[:, tables.LOW].copy()
-        times, none = read_only(events.times), np.zeros(0, np.int64)
-        window.push(
-            tables.Events(rows, times, events.flags, events.values, spans, until, none, none), 0
+        none = np.zeros(0, np.int64)
+        given = tables.Events(
+            rows, read_only(events.times), events.flags, events.values, spans, until, none, none
         )
-        self.tallies[automata.STARTED] += self._state.progress[tables.STARTED]
-        self._updates += int(self._state.progress[tables.UPDATES])
-        if self._items.by_start:
-            self._count_active(oldest)
-        self._drop(until - self._items.window, held_again)
-
-    def _drop(self, earliest: int, held: np.ndarray) -> None:
-        """Drop the rows that have left the window, and the partitions without any, unless their
-        events will be given again.
-        """
-        drop_expired(self._state, earliest)
-        spans = self._state.spans
-        is_kept = spans[:, tables.HIGH] > spans[:, tables.LOW]
-        is_kept |= spans[:, tables.PREVENTED] >= earliest
-        is_kept[held] = True
+        self._push(given)
+        is_kept = window.are_active(until - self._items.window)
+        is_kept[held_again] = True
         is_kept |= len(self.layout.plan.keys) == 0
         kept = np.flatnonzero(is_kept)
         kept = kept[self._partitions.keep(kept)]
         if len(kept) < len(is_kept):
-            self._window.keep(kept)
+            window.keep(kept)
+
+    @abstractmethod
+    def _push(self, events: tables.Events) -> None:
+        """Process some events of numbered partitions."""
+
+    def resumed(self) -> None:
+        """What is not saved is working space."""
+        self._held = self._held._replace(rows=np.arange(len(self._held.times)))
+
+
+class CountingEngine(WindowEngine):
+    """Counts by start or as a product, by the layout of the task unless one is given."""
+
+    SAVED = (
+        "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
+    )  # fmt: skip
+
+    _window: CountingWindow
+
+    def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
+        layout = layout or count_layout(task)
+        assert layout is not None
+        window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
+        super().__init__(task, layout, window)
+
+    @property
+    def _state(self) -> tables.State:
+        return self._window.state
+
+    @_state.setter
+    def _state(self, state: tables.State) -> None:
+        self._window.state = state
+
+    @property
+    def work(self) -> dict[str, int]:
+        """See :class:`AutomatonEngine`; there are no runs to visit."""
+        return {"counters_updated": self._updates}
+
+    def _found(self) -> Found:
+        number = numbers.number_of(self._state.found[0, 0])
+        self._state.found[:] = 0
+        return Found(number, (None,))
+
+    def _push(self, events: tables.Events) -> None:
+        if self._items.by_start:
+            self._window.make_room(np.diff(events.spans))
+            oldest = self._state.spans[:, tables.LOW].copy()
+        self._window.push(events, 0)
+        self.tallies[automata.STARTED] += self._state.progress[tables.STARTED]
+        self._updates += int(self._state.progress[tables.UPDATES])
+        if self._items.by_start:
+            self._count_active(oldest)
+        drop_expired(self._state, events.until - self._items.window)
 
     def _count_active(self, oldest: np.ndarray) -> None:
         """Tally the greatest number of starts in a window, from the oldest row of each partition."""
@@ -256,7 +278,7 @@ class CountingEngine(AutomatonEngine):
 
     def resumed(self) -> None:
         """What is not saved is working space."""
-        self._held = self._held._replace(rows=np.arange(len(self._held.times)))
+        super().resumed()
         self._window.resumed()
 
 

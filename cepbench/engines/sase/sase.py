@@ -28,6 +28,7 @@ from cepbench.engines.runs.protocol import Option, Task
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.counting import CountingEngine, count_layout
 from cepbench.engines.sase.engine import SaseEngine
+from cepbench.engines.sase.order_statistics import ComparedEngine, compared_layout
 from cepbench.engines.sase.postponing import PostponingEngine, check_postponable
 from cepbench.engines.sase.returning import returned_columns
 from cepbench.engines.sase.run import AutomatonRun, automata_of, evaluator_of_automata, warm_up
@@ -66,11 +67,16 @@ class SaseRun(AutomatonRun):
     ) -> Engine | GroupEngine:
         """Matches are counted without runs where these differ in their start only."""
         needs_runs = task.reports or task.watched or not self._without_runs
-        layout = None if needs_runs else count_layout(task)
-        if layout is None:
+        if needs_runs:
             return super()._engine(engine, task)
-        warm_up(CountingEngine)
-        self._of_automata.append(CountingEngine(task, layout))
+        compared = compared_layout(task)
+        if compared is not None and any(compared.compared):
+            self._of_automata.append(ComparedEngine(task, compared))
+        elif (layout := count_layout(task)) is not None:
+            warm_up(CountingEngine)
+            self._of_automata.append(CountingEngine(task, layout))
+        else:
+            return super()._engine(engine, task)
         return self._of_automata[-1]
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:

@@ -26,6 +26,7 @@ from cepbench.engines.sase.counting import CountingEngine
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.sase_backtrack import BacktrackEngine
 from cepbench.engines.sase.sase_basic import BasicEngine
+from cepbench.engines.sequence_counts import order_statistics
 from cepbench.engines.stack_nfa import engine as stack_nfa
 from cepbench.engines.zstream import zstream
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
@@ -119,6 +120,7 @@ _PARTS: dict[str, Callable[[], None]] = {
     "hierarchical-stacks": partial(warm_up_sequence, hierarchical_stacks.StackEngine),
     "instances": instances.warm_up,
     "greta": greta.warm_up,
+    "order-statistics": order_statistics.warm_up,
     "stack-nfa": partial(warm_up_sequence, stack_nfa.StackEngine),
     "reuse": reuse.warm_up,
     "sequence counts": counting.warm_up,

@@ -48,7 +48,9 @@ complete_generators = one_of(
 complete_evaluators = one_of(*_named(*(f"engines/{name}/" for name in _ENGINES)))
 #: The paper's own cost model has the name of its engine.
 complete_costs = one_of(*_named("planning/costs/"), "zstream")
-complete_aggregators = one_of("dpc", "window-product", "a-seq", "greta", "two-step")
+complete_aggregators = one_of(
+    "dpc", "window-product", "order-statistics", "a-seq", "greta", "two-step"
+)
 complete_emits = one_of("trigger", "change")
 complete_scopes = one_of("window", "trigger", "stream")
 complete_policies = one_of("threshold", "bound", "static", "clairvoyant")

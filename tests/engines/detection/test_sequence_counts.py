@@ -187,7 +187,7 @@ def test_options_that_ask_for_runs() -> None:
 
 def test_metrics() -> None:
     events = stream_of(events_of("A@1 A@2 B@3 A@9 C@9 C@12").assign(x=np.arange(6.0)))
-    for condition, peak in (("", 0), ("WHERE a.x < b.x", 3)):
+    for condition, peak in (("", 0), ("WHERE a.x < c.x", 3), ("WHERE a.x < b.x", 0)):
         pattern = parse(f"PATTERN SEQ(A a, B b, C c) {condition} WITHIN 8 units")
         result = evaluate(pattern, events, evaluator="sase", output="count")
         assert result.metrics.matches == 2
@@ -199,7 +199,7 @@ def test_metrics() -> None:
 
 def test_many_starts_are_an_error() -> None:
     events = stream_of(events_of(" ".join(f"A@{i}" for i in range(50))).assign(x=np.arange(50.0)))
-    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 99 units")
+    pattern = parse("PATTERN SEQ(A a, KL(B b)) WHERE a.x < b.x WITHIN 99 units")
     with pytest.raises(PartialMatchLimitError, match="runs of the automaton"):
         evaluate(pattern, events, evaluator="sase", output="count", partial_match_limit=20)
     short = replace(pattern, conditions=())

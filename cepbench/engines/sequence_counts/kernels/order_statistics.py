@@ -1,0 +1,400 @@
+"""Counts of pairs and triples of events whose neighbours are compared, by trees over ranks of values.
+
+The items are two that are compared, or three of which the middle one is compared with either neighbour, or
+both, by the same value of its own. So many histories end in an event of the middle item as it has first
+events: the number falls by one with each first event that expires and passes the comparison, for the
+oldest event was before all others. Expired first events are *marks* in a tree over ranks of values; a
+node has the sum of the numbers of its events::
+
+    sum of both halves - marks in one half * events in the other one that pass the comparison
+
+and an event of the last item adds up those of a range of values. All of this takes time in proportion to
+the logarithm of the number of events in the window. The matches of an expiring first event, to be
+subtracted from those in the window, are counted likewise: events of the last item are marks in a second
+tree, of how many histories go on from an event of the middle item.
+
+Ranks are those of a chunk of events about as long as the window, and of those in the window before it. Behind
+a chunk marks are subtracted from the numbers of events, and trees are built anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.engines.sequence_counts.kernels.numbers import DIGIT_BITS
+from cepbench.kernels.jit import njit, njit_in_place
+
+# The items that an event may be of, as bits; the second one of two is the middle one.
+FIRST, MIDDLE, LAST, ITEMS = 1, 2, 4, 7
+#: The bit of events whose matches have been counted.
+COUNTED = 8
+
+# Fields of a node.
+ALIVE = 0  # first events in the window
+MARKS, EVENTS, SUM = 1, 2, 3
+FIELDS = 4
+
+#: The fewest events of a chunk.
+_FEWEST = 64
+
+_LOWEST = (1 << DIGIT_BITS) - 1
+#: Bits of the lower part of a sum.
+HALF_BITS = 2 * DIGIT_BITS
+
+
+class Comparisons(NamedTuple):
+    """What is compared in a SEQ of plain items."""
+
+    items: int  #: 2 or 3
+    #: int64 (2, 3): whether a smaller, an equal and a greater value than that of the middle item passes in the first
+    #: item, and in the last one
+    passes: np.ndarray
+    users: np.ndarray  #: int64 (columns,): the items whose events have the value of a column
+    places: (
+        np.ndarray
+    )  #: int64 (3,): the column of each item, behind the others if it is not compared
+    window: int
+    counts_window: bool  #: whether all matches in the window are counted
+    weighted: int  #: the bit of the item whose events have weights; 0 if all count once
+
+
+class Table(NamedTuple):
+    """The events in the window and then new ones, by partition."""
+
+    spans: np.ndarray  #: int64 (partitions + 1,)
+    fresh: np.ndarray  #: int64 (partitions,): the first new event
+    until: int  #: events from here on only complete matches
+    times: np.ndarray  #: int64 (n,)
+    items: np.ndarray  #: int64 (n,)
+    values: np.ndarray  #: float64 (columns, n)
+    weights: np.ndarray  #: int64 (n,); empty if all are 1
+    #: int64 (2, n): of events of the middle item how many histories end in them, and less how many go on
+    #: from them, before marks are subtracted
+    numbers: np.ndarray
+    samples: np.ndarray  #: int64 (n,): the row of ``out`` for the value after an event; -1 for none
+
+
+@njit
+def count_compared(plan, table, totals, found, out):
+    """Count the matches that new events complete; returns the events that are kept, bool (n,).
+
+    ``totals``: int64 (partitions, 2), the matches in the window, of 62 bits and what is beyond.
+    ``found``: int64 (1, 2), to which all new matches are added.
+    ``out``: int64 (samples, 3), the values after events, in digits.
+    """
+    kept = table.times < table.until
+    ranks = np.zeros((len(plan.users) + 1, len(table.times)), np.int64)
+    ending = going_on = np.zeros((0, FIELDS), np.int64)
+    for partition in range(len(table.fresh)):
+        low, first = table.spans[partition], table.fresh[partition]
+        end = table.spans[partition + 1]
+        while first < end:
+            behind = _behind_chunk(plan, table, first, end)
+            distinct, leaves = _rank(plan, table, ranks, low, behind), 1
+            while leaves < distinct:
+                leaves *= 2
+            if 2 * leaves > len(ending):
+                ending = np.empty((2 * leaves, FIELDS), np.int64)
+                going_on = np.empty((2 * leaves, FIELDS), np.int64)
+            _build(plan, table, ranks, ending, leaves, 0, low, first)
+            if plan.counts_window:
+                _build(plan, table, ranks, going_on, leaves, 1, low, first)
+            low = _count_chunk(
+                plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low, first,
+                behind,
+            )  # fmt: skip
+            _subtract_marks(plan, table, ranks, ending, leaves, 0, low, behind)
+            if plan.counts_window:
+                _subtract_marks(plan, table, ranks, going_on, leaves, 1, low, behind)
+            first = behind
+        kept[table.spans[partition] : low] = False
+    return kept
+
+
+@njit_in_place
+def _behind_chunk(plan, table, first, end):
+    """Behind the events of a window from the first one on, and a few at least."""
+    times, behind = table.times, first + 1
+    while behind < end and (
+        times[behind] - times[first] <= plan.window
+        or behind - first < _FEWEST
+        or times[behind] == times[behind - 1]
+    ):
+        behind += 1
+    return behind
+
+
+@njit
+def _rank(plan, table, ranks, low, behind):
+    """Rank the values of some events by item; returns how many differ."""
+    size, columns = behind - low, len(plan.users)
+    values, places = np.empty(columns * size), np.empty(columns * size, np.int64)
+    number = 0
+    for column in range(columns):
+        for row in range(low, behind):
+            values[number] = table.values[column, row]
+            places[number] = column * size + row - low
+            number += table.items[row] & plan.users[column] != 0
+    order = np.argsort(values[:number])
+    rank, before = 0, np.nan
+    for place in order:
+        rank += values[place] > before
+        before = values[place]
+        column, row = divmod(places[place], size)
+        ranks[column, low + row] = rank
+    return rank + 1
+
+
+@njit_in_place
+def _build(plan, table, ranks, tree, leaves, which, low, first):
+    """A tree of the events in the window, without marks."""
+    for node in range(2 * leaves):
+        for field in range(FIELDS):
+            tree[node, field] = 0
+    for row in range(low, first):
+        if table.items[row] & FIRST:
+            leaf = leaves + ranks[plan.places[0], row]
+            tree[leaf, ALIVE] += _weight(plan, table, FIRST, row)
+        if table.items[row] & MIDDLE:
+            leaf, weight = leaves + ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
+            tree[leaf, EVENTS] += weight
+            tree[leaf, SUM] += weight * table.numbers[which, row]
+    for node in range(leaves - 1, 0, -1):
+        for field in range(FIELDS):
+            tree[node, field] = tree[2 * node, field] + tree[2 * node + 1, field]
+
+
+@njit_in_place
+def _subtract_marks(plan, table, ranks, tree, leaves, which, low, behind):
+    """Subtract all marks from the numbers of events."""
+    below = 0
+    for leaf in range(leaves, 2 * leaves):
+        tree[leaf, ALIVE] = below
+        below += tree[leaf, MARKS]
+    for row in range(low, behind):
+        if table.items[row] & MIDDLE:
+            leaf = leaves + ranks[plan.places[1], row]
+            table.numbers[which, row] -= _passing(
+                plan.passes, which, tree[leaf, ALIVE], tree[leaf, MARKS], below
+            )
+
+
+@njit_in_place
+def _count_chunk(
+    plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low, first, behind
+):
+    """Process the events of a chunk, whose trees have those before it; returns the first row in the window."""
+    times, items = table.times, table.items
+    while first < behind:
+        now, last = times[first], first + 1
+        while last < behind and times[last] == now:
+            last += 1
+        while low < first and times[low] < now - plan.window:
+            low = _expire(
+                plan, table, ranks, ending, going_on, leaves, totals, partition, low, first
+            )
+        for row in range(first, last):
+            number = _complete(plan, table, ranks, ending, leaves, row)
+            if items[row] & COUNTED == 0:
+                _add(found, 0, number)
+                if plan.counts_window:
+                    _add(totals, partition, number)
+            if table.samples[row] >= 0:
+                low_bits, high_bits = number, 0
+                if plan.counts_window:
+                    low_bits, high_bits = totals[partition, 0], totals[partition, 1]
+                sample = table.samples[row]
+                out[sample, 0] = low_bits & _LOWEST
+                out[sample, 1] = low_bits >> DIGIT_BITS & _LOWEST
+                out[sample, 2] = (low_bits >> HALF_BITS) + high_bits
+        if now < table.until:
+            if plan.counts_window and plan.items == 3:
+                _let_go_on(plan, table, ranks, going_on, leaves, first, last)
+            for row in range(first, last):
+                _insert(plan, table, ranks, ending, leaves, row)
+        first = last
+    return low
+
+
+@njit_in_place
+def _complete(plan, table, ranks, tree, leaves, row):
+    """The number of matches that an event completes; one of the middle item is given its own number."""
+    item, passes, number = table.items[row], plan.passes, 0
+    seen, below = -1, (0, 0, 0, 0)
+    if item & LAST:
+        seen = ranks[plan.places[2], row]
+        below = _below(passes, 0, tree, leaves, seen)
+        number = _weight(plan, table, LAST, row) * _numbers(passes, 0, tree, leaves, seen, below)
+    if item & MIDDLE:
+        rank = ranks[plan.places[1], row]
+        if rank != seen:
+            below = _below(passes, 0, tree, leaves, rank)
+        leaf = leaves + rank
+        table.numbers[0, row] = _passing(
+            passes, 0, below[ALIVE] + below[MARKS], tree[leaf, ALIVE] + tree[leaf, MARKS],
+            tree[1, ALIVE] + tree[1, MARKS],
+        )  # fmt: skip
+        if plan.items == 2:
+            number = _weight(plan, table, MIDDLE, row) * table.numbers[0, row]
+    return number
+
+
+@njit_in_place
+def _let_go_on(plan, table, ranks, tree, leaves, first, last):
+    """Add the events of a timestamp to the tree of those that go on, first those with which others go on."""
+    passes, items = plan.passes, table.items
+    for row in range(first, last):
+        if items[row] & LAST:
+            weight = _weight(plan, table, LAST, row)
+            _change(passes, 1, tree, leaves, ranks[plan.places[2], row], 0, weight, 0, 0)
+    for row in range(first, last):
+        if items[row] & MIDDLE:
+            rank = ranks[plan.places[1], row]
+            number = _passing(
+                passes, 1, _below(passes, 1, tree, leaves, rank)[MARKS],
+                tree[leaves + rank, MARKS], tree[1, MARKS],
+            )  # fmt: skip
+            table.numbers[1, row] = number
+            weight = _weight(plan, table, MIDDLE, row)
+            _change(passes, 1, tree, leaves, rank, 0, 0, weight, weight * number)
+
+
+@njit_in_place
+def _insert(plan, table, ranks, tree, leaves, row):
+    """Add an event to the tree of those in which histories end."""
+    item, passes = table.items[row], plan.passes
+    if item & (FIRST | MIDDLE) == 0:
+        return
+    alive = events = number = 0
+    one, two = ranks[plan.places[0], row], ranks[plan.places[1], row]
+    if item & FIRST:
+        alive = _weight(plan, table, FIRST, row)
+    if item & MIDDLE:
+        events = _weight(plan, table, MIDDLE, row)
+        number = events * table.numbers[0, row]
+    if one != two and item & FIRST and item & MIDDLE:
+        _change(passes, 0, tree, leaves, one, alive, 0, 0, 0)
+        alive = 0
+    _change(passes, 0, tree, leaves, two if item & MIDDLE else one, alive, 0, events, number)
+
+
+@njit_in_place
+def _expire(plan, table, ranks, ending, going_on, leaves, totals, partition, low, first):
+    """Remove the events of the oldest timestamp; returns the first row behind them."""
+    passes, last = plan.passes, low
+    # First those of the middle item, which do not go on from a first event at their timestamp.
+    while last < first and table.times[last] == table.times[low]:
+        if table.items[last] & MIDDLE:
+            rank, weight = ranks[plan.places[1], last], _weight(plan, table, MIDDLE, last)
+            number = weight * table.numbers[0, last]
+            _change(passes, 0, ending, leaves, rank, 0, 0, -weight, -number)
+            if plan.counts_window and plan.items == 3:
+                number = weight * table.numbers[1, last]
+                _change(passes, 1, going_on, leaves, rank, 0, 0, -weight, -number)
+        last += 1
+    for row in range(low, last):
+        if table.items[row] & FIRST:
+            rank, weight = ranks[plan.places[0], row], _weight(plan, table, FIRST, row)
+            if plan.counts_window and plan.items == 3:
+                below = _below(passes, 1, going_on, leaves, rank)
+                number = _numbers(passes, 1, going_on, leaves, rank, below)
+                _add(totals, partition, weight * number)
+            elif plan.counts_window:
+                events = _below(passes, 0, ending, leaves, rank)[EVENTS]
+                number = _beside(
+                    passes, 0, events, ending[leaves + rank, EVENTS], ending[1, EVENTS]
+                )
+                _add(totals, partition, -weight * number)
+            _change(passes, 0, ending, leaves, rank, -weight, weight * (plan.items == 3), 0, 0)
+    return last
+
+
+@njit_in_place
+def _below(passes, which, tree, leaves, rank):
+    """The fields of all lower ranks together."""
+    node, smaller, greater = leaves + rank, passes[which, 0], passes[which, 2]
+    alive = marks = events = total = 0
+    while node > 1:
+        if node & 1:
+            # The half on the left of those so far.
+            left = node - 1
+            total += (
+                tree[left, SUM]
+                - smaller * tree[left, MARKS] * events
+                - greater * marks * tree[left, EVENTS]
+            )
+            alive += tree[left, ALIVE]
+            marks += tree[left, MARKS]
+            events += tree[left, EVENTS]
+        node >>= 1
+    return alive, marks, events, total - greater * (tree[1, MARKS] - marks) * events
+
+
+@njit_in_place
+def _numbers(passes, which, tree, leaves, rank, below):
+    """The sum of the numbers of events that a value passes, given the fields below its rank."""
+    leaf = leaves + rank
+    marks = passes[which, 0] * below[MARKS] + passes[which, 2] * (
+        tree[1, MARKS] - below[MARKS] - tree[leaf, MARKS]
+    )
+    own = tree[leaf, SUM] - marks * tree[leaf, EVENTS]
+    return _beside(passes, 1 - which, below[SUM], own, tree[1, SUM])
+
+
+@njit_in_place
+def _passing(passes, which, below, equal, total):
+    """The part of a sum over first or last items that passes a comparison with a middle one."""
+    return (
+        passes[which, 0] * below
+        + passes[which, 1] * equal
+        + passes[which, 2] * (total - below - equal)
+    )
+
+
+@njit_in_place
+def _beside(passes, which, below, equal, total):
+    """The part of a sum over middle items that passes a comparison with a first or a last one."""
+    return (
+        passes[which, 2] * below
+        + passes[which, 1] * equal
+        + passes[which, 0] * (total - below - equal)
+    )
+
+
+@njit_in_place
+def _change(passes, which, tree, leaves, rank, alive, marks, events, total):
+    """Add to the fields of a rank."""
+    node, smaller, greater = leaves + rank, passes[which, 0], passes[which, 2]
+    total -= passes[which, 1] * (marks * (tree[node, EVENTS] + events) + events * tree[node, MARKS])
+    while True:
+        tree[node, ALIVE] += alive
+        tree[node, MARKS] += marks
+        tree[node, EVENTS] += events
+        tree[node, SUM] += total
+        if node == 1:
+            return
+        if node & 1:
+            total -= (
+                smaller * events * tree[node - 1, MARKS] + greater * marks * tree[node - 1, EVENTS]
+            )
+        else:
+            total -= (
+                greater * events * tree[node + 1, MARKS] + smaller * marks * tree[node + 1, EVENTS]
+            )
+        node >>= 1
+
+
+@njit_in_place
+def _weight(plan, table, item, row):
+    """The weight of an event as one of an item."""
+    return table.weights[row] if plan.weighted == item else 1
+
+
+@njit_in_place
+def _add(sums, row, number):
+    """Add to a sum of 62 bits and what is beyond."""
+    low = sums[row, 0] + number
+    sums[row, 0] = low & ((1 << HALF_BITS) - 1)
+    sums[row, 1] += low >> HALF_BITS

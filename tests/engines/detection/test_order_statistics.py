@@ -1,0 +1,177 @@
+"""Counts by ranks of values: those of the naive twin, and of matches found one by one on longer streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.engines.aggregation.protocol import EMITS, SCOPES
+from cepbench.engines.automata.compilation import automaton
+from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.pieces import pieces_of
+from cepbench.engines.sase.order_statistics import compared_layout
+from cepbench.engines.sequence_counts.kernels.tables import Events
+from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
+from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
+from cepbench.kernels.instructions import LESS
+from cepbench.patterns.model import MatchAggregate, Pattern
+from cepbench.patterns.parse import parse
+from tests.budgets import examples
+from tests.engines.detection.strategies import (
+    OPERATORS,
+    Case,
+    batches_of,
+    event_frames,
+    stream_of,
+)
+from tests.naive.aggregates import naive_rows
+from tests.naive.matcher import labelled_matches
+
+_ITEMS = st.sampled_from(["A", "B", "ANY", "ANY"])
+_COMPARED = st.sampled_from(OPERATORS)
+
+
+@st.composite
+def compared_cases(draw: st.DrawFn) -> Case:
+    """Two or three plain items, of which neighbours are compared, once or not."""
+    names = "abc"[: draw(st.sampled_from([3, 2, 3]))]
+    items = ", ".join(f"{draw(_ITEMS)} {name}" for name in names)
+    own = {name: draw(st.sampled_from(["{}.x", "{}.y", "{}.y * 2 - 1"])) for name in names}
+    pairs = [*pairwise(names)]
+    if len(pairs) == 2:
+        pairs = draw(st.sampled_from([pairs, pairs, pairs[:1], pairs[1:]]))
+    written = []
+    for pair in pairs:
+        left, right = draw(st.permutations(pair))
+        sides = (own[name].format(name) for name in (left, right))
+        written.append(f" {draw(_COMPARED)} ".join(sides))
+    written += draw(st.sampled_from([[], [], ["[s]"], ["[y]"], ["a.x > 0"], ["[s]", "b.x != 1"]]))
+    length = draw(st.sampled_from(["5 units", "< 4 units", "20 units", "2 units"]))
+    text = f"PATTERN SEQ({items}) WHERE {' AND '.join(written)} WITHIN {length}"
+    try:
+        pattern = parse(text)
+    except UnsatisfiablePatternError:  # such as a.y < b.y * 2 - 1 and b.x = 1 with [y]
+        assume(False)
+    return Case(pattern, draw(event_frames(("A", "B"))))
+
+
+def is_compared(pattern: Pattern) -> bool:
+    """Whether its matches are counted by ranks."""
+    return (
+        compared_layout(BranchTask.of_one(pattern, automaton(pattern), reports=False)) is not None
+    )
+
+
+@pytest.mark.kernel
+@given(data=st.data())
+@examples(40)
+def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
+    """After each batch, restored after any of them."""
+    case = data.draw(compared_cases())
+    assert is_compared(case.pattern)
+    lasts = sorted(max(match) for _, match in labelled_matches(case.pattern, case.events))
+    detector = cep.Detector(case.pattern, evaluator="sase", output="count")
+    counted = 0
+    with pieces_of(events=data.draw(st.sampled_from([3, inf]))):
+        for batch in data.draw(batches_of(case.stream)):
+            counted += detector.push(batch)
+            assert counted == np.searchsorted(lasts, detector.position)
+            if data.draw(st.booleans()):
+                detector = cep.Detector.restore(detector.snapshot())
+    assert counted + detector.flush() == len(lasts)
+
+
+@pytest.mark.kernel
+@given(data=st.data())
+@examples(40)
+def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
+    case = data.draw(compared_cases())
+    counts = [MatchAggregate("COUNT")]
+    counts += [MatchAggregate("COUNT", name, "x") for name in case.pattern.positive_names]
+    pattern = replace(case.pattern, aggregates=tuple(counts))
+    options = {
+        "emit": data.draw(st.sampled_from(EMITS)),
+        "scope": data.draw(st.sampled_from(SCOPES)),
+    }
+    live = cep.Aggregator(pattern, "order-statistics", **options)
+    rows = []
+    for batch in data.draw(batches_of(case.stream)):
+        if data.draw(st.booleans()):
+            live = cep.Aggregator.restore(live.snapshot())
+        rows += live.take(batch)
+    assert set(rows) == naive_rows(pattern, case.events, **options)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_windows_that_move_over_a_long_stream(scope: str) -> None:
+    """Trees are built anew many times, also within a batch."""
+    rng = np.random.default_rng(4)
+    events = pd.DataFrame(
+        {
+            "type": rng.choice([*"AB"], 1500),
+            "time": np.sort(rng.integers(0, 3000, 1500)),
+            "x": rng.integers(0, 50, 1500),
+            "k": rng.integers(0, 3, 1500),
+        }
+    )
+    for compared in ("a.x < b.x AND b.x >= c.x", "a.x != b.x AND b.x = c.x", "b.x > c.x"):
+        text = (
+            f"PATTERN SEQ(A a, ANY b, ANY c) WHERE [k] AND {compared} AGG COUNT, COUNT(b.x) "
+            "WITHIN 90 units"
+        )
+        stream = stream_of(events)
+        found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
+        assert max(row.values[0] for row in found) > 10
+        assert found == cep.aggregate(text, stream, "greta", scope=scope).rows
+        live = cep.Aggregator(text, "order-statistics", scope=scope)
+        assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
+
+
+@pytest.mark.kernel
+def test_counts_beyond_64_bits() -> None:
+    """First events of large weights stand for many."""
+    many = 1 << 60
+    window = ComparedWindow(
+        np.array([1, 2, 4]), ((0, 0, LESS), None), 9, counts_window=True, weighted=0
+    )
+    window.add(1)
+    flags, times = np.array([1, 1, 1, 1, 2, 4, 4, 4, 0]), np.array([0, 0, 0, 0, 1, 2, 3, 4, 99])
+    rows, values = np.arange(9), -times[None].astype(float)
+    weights, spans = np.full(9, many), np.array([0, 9])
+    totals, done = window.push(Events(rows, times, flags, values, spans, 100, weights, rows), 9)
+    assert totals.tolist() == [0, 0, 0, 0, 0, 4 * many, 8 * many, 12 * many, 0]
+    assert done.tolist() == [4, 8, 0]
+    assert window.take() == 12 * many
+
+
+@pytest.mark.parametrize(
+    ("text", "is_counted"),
+    [
+        ("SEQ(A a, B b) WHERE a.x < b.x", True),
+        ("SEQ(A a, B b, C c) WHERE 2 * a.x < b.x AND b.x <= c.y - 1 AND [k] AND c.x > 3", True),
+        # The values of b differ; not neighbours; twice; together; a set; NOT; four items.
+        ("SEQ(A a, B b, C c) WHERE a.x < b.x AND b.y <= c.x", False),
+        ("SEQ(A a, B b, C c) WHERE a.x < c.x", False),
+        ("SEQ(A a, B b) WHERE a.x < b.x AND a.y < b.y", False),
+        ("SEQ(A a, B b) WHERE a.x + b.x < 3", False),
+        ("SEQ(A a, B b) WHERE a.x < b.x OR a.x > b.y", False),
+        ("SEQ(A a, KL(B b)) WHERE a.x < b.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x", False),
+        ("SEQ(A a, B b, C c, A d) WHERE a.x < b.x", False),
+    ],
+)
+def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
+    assert is_compared(parse(f"PATTERN {text} WITHIN 9 units")) == is_counted
+    asked = f"PATTERN {text} AGG {{}} WITHIN 9 units"
+    method = cep.Aggregator(asked.format("COUNT")).method
+    assert (method == "order-statistics") == is_counted
+    with pytest.raises(UnsupportedPatternError, match="order-statistics"):
+        cep.Aggregator(asked.format("COUNT, SUM(b.x)"), "order-statistics")
