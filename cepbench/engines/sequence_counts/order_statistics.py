@@ -13,6 +13,9 @@ from cepbench.engines.sequence_counts.kernels.order_statistics import (
     FIRST,
     HALF_BITS,
     ITEMS,
+    PARTITION_COLUMNS,
+    PEAK,
+    STORED,
     Comparisons,
     Table,
     count_compared,
@@ -85,12 +88,14 @@ class ComparedWindow(Stateful):
         self._values = np.zeros((none, 0))
         self._weights = np.zeros(0, np.int64)
         self._numbers = np.zeros((2, 0), np.int64)
-        self._totals = np.zeros((0, 2), np.int64)
+        self._totals = np.zeros((0, PARTITION_COLUMNS), np.int64)
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
         self._sizes = np.append(self._sizes, np.zeros(number, np.int64))
-        self._totals = np.append(self._totals, np.zeros((number, 2), np.int64), axis=0)
+        self._totals = np.append(
+            self._totals, np.zeros((number, PARTITION_COLUMNS), np.int64), axis=0
+        )
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
@@ -107,8 +112,11 @@ class ComparedWindow(Stateful):
         return found
 
     def peaks(self) -> np.ndarray:
-        """The number of events, and of their counters, of which each has one for either direction."""
-        events = len(self._times)
+        """The maximum number of events, and of their counters, one for either direction, since this was asked
+        last, each summed over partitions.
+        """
+        events = int(self._totals[:, PEAK].sum())
+        self._totals[:, PEAK] = self._totals[:, STORED]
         return np.array([events, (1 + self._plan.counts_window) * events])
 
     @property
@@ -183,7 +191,7 @@ class ComparedWindow(Stateful):
         check_shape("values", self._values, (len(self._columns), number))
         check_shape("weights", self._weights, (number if self._plan.weighted else 0,))
         check_shape("numbers", self._numbers, (2, number))
-        check_shape("totals", self._totals, (len(self._sizes), 2))
+        check_shape("totals", self._totals, (len(self._sizes), PARTITION_COLUMNS))
 
     def _keep_rows(self, rows: np.ndarray) -> None:
         self._times, self._items = self._times[rows], self._items[rows] & ~COUNTED

@@ -31,6 +31,10 @@ FIRST, MIDDLE, LAST, ITEMS = 1, 2, 4, 7
 #: The bit of events whose matches have been counted.
 COUNTED = 8
 
+# What is known of a partition: the matches in its window, of 62 bits and what is beyond, and how many events it
+# stores and has stored at most.
+LOW, HIGH, STORED, PEAK, PARTITION_COLUMNS = range(5)
+
 # Fields of a node.
 ALIVE = 0  # first events in the window
 MARKS, EVENTS, SUM = 1, 2, 3
@@ -80,11 +84,11 @@ class Table(NamedTuple):
 def count_compared(plan, table, totals, found, out):
     """Count the matches that new events complete; returns the events that are kept, bool (n,).
 
-    ``totals``: int64 (partitions, 2), the matches in the window, of 62 bits and what is beyond.
+    ``totals``: int64 (partitions, PARTITION_COLUMNS).
     ``found``: int64 (1, 2), to which all new matches are added.
     ``out``: int64 (samples, 3), the values after events, in digits.
     """
-    kept = table.times < table.until
+    kept = (table.times < table.until) & (table.items & (FIRST | MIDDLE) != 0)
     ranks = np.zeros((len(plan.users) + 1, len(table.times)), np.int64)
     ending = going_on = np.zeros((0, FIELDS), np.int64)
     for partition in range(len(table.fresh)):
@@ -204,7 +208,7 @@ def _count_chunk(
             if table.samples[row] >= 0:
                 low_bits, high_bits = number, 0
                 if plan.counts_window:
-                    low_bits, high_bits = totals[partition, 0], totals[partition, 1]
+                    low_bits, high_bits = totals[partition, LOW], totals[partition, HIGH]
                 sample = table.samples[row]
                 out[sample, 0] = low_bits & _LOWEST
                 out[sample, 1] = low_bits >> DIGIT_BITS & _LOWEST
@@ -214,6 +218,8 @@ def _count_chunk(
                 _let_go_on(plan, table, ranks, going_on, leaves, first, last)
             for row in range(first, last):
                 _insert(plan, table, ranks, ending, leaves, row)
+                totals[partition, STORED] += items[row] & (FIRST | MIDDLE) != 0
+            totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
         first = last
     return low
 
@@ -295,6 +301,7 @@ def _expire(plan, table, ranks, ending, going_on, leaves, totals, partition, low
                 _change(passes, 1, going_on, leaves, rank, 0, 0, -weight, -number)
         last += 1
     for row in range(low, last):
+        totals[partition, STORED] -= table.items[row] & (FIRST | MIDDLE) != 0
         if table.items[row] & FIRST:
             rank, weight = ranks[plan.places[0], row], _weight(plan, table, FIRST, row)
             if plan.counts_window and plan.items == 3:
@@ -395,6 +402,6 @@ def _weight(plan, table, item, row):
 @njit_in_place
 def _add(sums, row, number):
     """Add to a sum of 62 bits and what is beyond."""
-    low = sums[row, 0] + number
-    sums[row, 0] = low & ((1 << HALF_BITS) - 1)
-    sums[row, 1] += low >> HALF_BITS
+    low = sums[row, LOW] + number
+    sums[row, LOW] = low & ((1 << HALF_BITS) - 1)
+    sums[row, HIGH] += low >> HALF_BITS
