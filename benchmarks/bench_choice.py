@@ -104,7 +104,7 @@ def of_sweep(
             for pattern in [cep.parse(text)]:
                 yield f"{sweep.name} {name} {key}", pattern.without_aggregate(), stream
         for key, text in config.user_workloads:
-            for query, pattern in cep.Workload.from_text(text).patterns.items():
+            for query, pattern in cep.Workload.parse(text).patterns.items():
                 yield f"{sweep.name} {name} {key} {query}", pattern.without_aggregate(), stream
 
 

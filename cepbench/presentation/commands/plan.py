@@ -138,7 +138,7 @@ def plan(
     _table(rows, ["generator", "kind"], with_latency=bool(alpha))
     for explanation in explanations.values():
         out.write_line()
-        out.write_line(replace(explanation, stakes=None).describe(text_width()))
+        out.write_line(replace(explanation, stakes=None, choice=None).describe(text_width()))
     if at_stake is not None:
         out.write_line()
         out.write_text(at_stake.describe())

@@ -250,7 +250,7 @@ def _choice(
     pattern: Pattern, plan: AnyPlan | None, statistics: Statistics, stream: EventStream | None
 ) -> Choice | None:
     """The engines that can count the matches of a stream, or of a million events, by expected times."""
-    if not pattern.window.length:
+    if not (pattern.window.length and {*pattern.names} <= {*statistics.names}):
         return None
     if stream is not None:
         active = active_time(pattern, stream)

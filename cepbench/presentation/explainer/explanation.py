@@ -83,14 +83,15 @@ class Explanation(Report):
 
     def sentences(self) -> list[str]:
         """Findings of the run, the legend of its table, and whether choosing a plan matters."""
-        at_stake = [*self._engines(), *(self.stakes.sentences() if self.stakes else [])]
+        at_stake = self.stakes.sentences() if self.stakes else []
         if self.metrics is None:
-            return at_stake
+            return [*self._engines(), *at_stake]
         once, twice = (f"{limit:g}" for limit in MARKED)
         return [
             f"{self.metrics.matches:,} matches in {self.metrics.events:,} events; "
             f"{self.metrics.seconds:.3g} s by the {self.evaluator} evaluator.",
             *self._work(),
+            *self._engines(),
             *findings(self.nodes.to_dict("records")),
             f"Off by: × more or ÷ fewer than expected, ! from {once} and !! from {twice} on; "
             "at the root by rows created.",

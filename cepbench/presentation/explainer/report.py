@@ -116,7 +116,7 @@ _PAGE = Html(
 
 def wrapped(texts: Iterable[str], width: int) -> list[str]:
     """Sentences as lines of up to ``width`` characters."""
-    return [line for text in texts for line in wrap(text, width)]
+    return [line for text in texts for line in wrap(text, width, break_on_hyphens=False)]
 
 
 def table_lines(

@@ -41,7 +41,7 @@ def test_texts_keep_to_a_width(width: int) -> None:
 def test_an_order_plan_in_text() -> None:
     # c: 2^3 / 2; c, b: 4 · 5 / 2; c, b, a: 10 · 20 / 4 / 2.
     found = explain(PATTERN, plan(PATTERN, STATISTICS, "GREEDY"), STATISTICS)
-    assert replace(found, stakes=None).describe() == (
+    assert replace(found, stakes=None, choice=None).describe() == (
         """\
 order plan by GREEDY, seed 0, estimated cost 39 (order-throughput)
 order: c → b → a
@@ -62,7 +62,7 @@ def test_a_tree_plan_in_text() -> None:
         cardinalities={"a": 1e9, "b": 123456, "c": 0.00001}, selectivities={("a", "b"): 1e-4}
     )
     found = explain(pattern, TreePlan((("c", "a"), "b")), statistics)
-    assert replace(found, stakes=None).describe() == (
+    assert replace(found, stakes=None, choice=None).describe() == (
         """\
 tree plan by hand, estimated cost 1e+09 (tree-throughput)
                            per tick  partial   est.
@@ -119,7 +119,8 @@ a, b, c                10       –   930   43.9k   ×47.2!!
     assert [line[end:].split()[-4:-2] for line in lines[2:]] == [
         [share, "%"] for share in ("24", "2", "24", "24", "24")
     ]
-    matches, work, worst, time, legend, *at_stake = run.sentences()
+    matches, work, engines, worst, time, legend, *at_stake = run.sentences()
+    assert engines.startswith("Expected times to count the matches of this stream: ")
     assert run.stakes is not None and at_stake == run.stakes.sentences()
     assert re.fullmatch(r"43,900 matches in 900 events; \S+ s by the tree evaluator\.", matches)
     assert run.metrics is not None and work == f"Work: {run.metrics.work.text()}."
