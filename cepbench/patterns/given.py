@@ -30,6 +30,11 @@ def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
             "pattern must be a single Pattern, not a Workload; give one of its queries, "
             "workload.patterns[...]"
         )
+    if comes_from(given, "cepbench", "RowPattern"):
+        raise PatternError(
+            "pattern must be a Pattern, and this RowPattern runs by cep.evaluate on a whole stream; "
+            "cep.counterpart(pattern) is the Pattern that says the same, if there is one"
+        )
     raise PatternError(
         f"pattern must be a Pattern or its text, not {kind_of(given)}; write "
         'cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes"), and check the order of the arguments'

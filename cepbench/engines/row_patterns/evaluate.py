@@ -158,19 +158,20 @@ def _found(
                 int(table.order[progress[search.START]]),
                 limit,
             )
-        if max(matches, mapped) >= limit:
-            raise PartialMatchLimitError(
-                f"the matches have more than {limit:,} rows in all, the limit; write AFTER MATCH SKIP "
-                "PAST LAST ROW or WITHIN, or raise partial_match_limit"
+        if matches == len(found.starts):
+            found = found._replace(
+                starts=_larger(found.starts, 2 * matches), ends=_larger(found.ends, 2 * matches)
             )
-        longest = len(path.places)
-        found = search.Found(
-            _larger(found.starts, 0), _larger(found.ends, 0), _larger(found.places, longest)
-        )
+        else:
+            room_for_one = mapped + len(path.places)
+            found = found._replace(places=_larger(found.places, max(2 * mapped, room_for_one)))
 
 
-def _larger(array: np.ndarray, more: int) -> np.ndarray:
-    return np.append(array, np.empty(len(array) + more, array.dtype))
+def _larger(array: np.ndarray, size: int) -> np.ndarray:
+    """The array with room for so many."""
+    found = np.empty(size, array.dtype)
+    found[: len(array)] = array
+    return found
 
 
 def _fail(pattern: RowPattern, ended: int, row: int, limit: int) -> None:
@@ -179,6 +180,11 @@ def _fail(pattern: RowPattern, ended: int, row: int, limit: int) -> None:
         raise PartialMatchLimitError(
             f"row {row}: the search for its match tried more than {limit:,} rows, the limit; write WITHIN, "
             "compare with PREV rather than with other variables, or raise partial_match_limit"
+        )
+    if ended == search.TOO_MANY:
+        raise PartialMatchLimitError(
+            f"row {row}: the matches have more than {limit:,} rows in all, the limit; write AFTER MATCH SKIP "
+            "PAST LAST ROW or WITHIN, or raise partial_match_limit"
         )
     which = (
         f"a row of {pattern.skip_to}, which the match has not"

@@ -33,7 +33,7 @@ PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 # PROGRESS[...]: the partition, and the row to start from next; matches and mapped rows written; how
 # the search ended; rows mapped in all, and by the longest search of a start.
 PARTITION, START, MATCHES, MAPPED, ENDED, STEPS, LONGEST, PROGRESS = range(8)
-DONE, FULL, TOO_LONG, SKIPS_NOWHERE, SKIPS_BACK = range(5)
+DONE, FULL, TOO_LONG, TOO_MANY, SKIPS_NOWHERE, SKIPS_BACK = range(6)
 
 #: Lists of failed states hold so many in a word.
 WORD = 62
@@ -106,7 +106,7 @@ def find(automaton, programs, rows, path, found, window, skip, skip_bits, limit,
     """Write the matches from where ``progress`` says.
 
     ``window``: int, largest difference of time from the first row; -1 without one.
-    ``limit``: maximum number of rows that are mapped in the search from one start.
+    ``limit``: maximum number of rows that are mapped in the search from one start, and in all matches.
     """
     while progress[PARTITION] < len(rows.bounds) - 1:
         partition = progress[PARTITION]
@@ -114,6 +114,10 @@ def find(automaton, programs, rows, path, found, window, skip, skip_bits, limit,
         start = max(low, progress[START])
         while start < high:
             progress[START] = start
+            match, mapped = progress[MATCHES], progress[MAPPED]
+            if match == len(found.starts) or mapped + high - start > len(found.places):
+                progress[ENDED] = FULL
+                return
             length = _preferred(
                 automaton,
                 programs,
@@ -132,9 +136,8 @@ def find(automaton, programs, rows, path, found, window, skip, skip_bits, limit,
                 progress[ENDED] = TOO_LONG
                 return
             if length >= 0:
-                match, mapped = progress[MATCHES], progress[MAPPED]
-                if match == len(found.starts) or mapped + length > len(found.places):
-                    progress[ENDED] = FULL
+                if mapped + length > limit:
+                    progress[ENDED] = TOO_MANY
                     return
                 if length > 0 and skip == PAST_LAST:
                     following = start + length
