@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cepbench.errors import (
@@ -555,7 +556,10 @@ class _Reader:
         if node.is_string:
             return Constant(written)
         try:
-            return Constant(int(written) if written.isdecimal() else float(written))
+            value = int(written) if written.isdecimal() else float(written)
+            if value == inf:
+                raise PatternError("a number beyond the range of a float; use a smaller one")
+            return Constant(value)
         except (PatternError, ValueError) as error:
             self._fail(PatternError, str(error), node)
 
@@ -616,7 +620,10 @@ class _Reader:
             return MatchNumber()
         if name == "CLASSIFIER":
             self._arguments(node, arguments, 0, 1)
-            its = [self._known(_folded(each.this), each) for each in arguments]
+            named = [each for each in arguments if isinstance(each, exp.Column)]
+            if len(named) < len(arguments) or any(each.args.get("table") for each in named):
+                self._fail(PatternSyntaxError, "CLASSIFIER takes a variable, or nothing", node)
+            its = [self._known(_folded(each.this), each) for each in named]
             return Reference(None, its[0] if its else None)
         if name in ROW_AGGREGATES:
             return self._aggregate(node, name, arguments, is_final, depth)

@@ -192,7 +192,7 @@ class RowTerm:
 
     @property
     def size(self) -> int:
-        """How many places for a row it has, permutations and repetitions written out."""
+        """How many places for a row it has, permutations and repetitions, of nothing too, written out."""
         inside = sum(part.size for part in self.parts)
         match self.kind:
             case "variable":
@@ -200,7 +200,7 @@ class RowTerm:
             case "PERMUTE":
                 return inside * factorial(len(self.parts))
             case "quantified":
-                return inside * max(1, self.least if self.most is None else self.most)
+                return max(1, inside) * max(1, self.least if self.most is None else self.most)
         return inside
 
     def __str__(self) -> str:

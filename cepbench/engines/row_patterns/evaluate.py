@@ -92,6 +92,8 @@ def evaluate_rows(pattern: RowPattern, stream: EventStream, limit: int) -> RowRe
                 else "an integer; write a number"
             )
         )
+    if len(stream) and int(stream.timestamps[-1]) - int(stream.timestamps[0]) > 2**62:
+        raise StreamError("the times of this stream are too far apart to be subtracted in 64 bits")
     columns, automaton = Columns(table), automaton_of(pattern)
     alone, others = ConditionWriter(pattern, columns).programs()
     rows = search.Rows(columns.arrays(), table.times, np.zeros(len(table), np.int64), table.bounds)
