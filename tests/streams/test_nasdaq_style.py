@@ -188,7 +188,9 @@ def test_shared_shocks_correlate_the_changes() -> None:
         correlations = scale.corr().to_numpy()[np.triu_indices(24, 1)]
         found[shocks] = float(np.mean(correlations))
     assert abs(found[0.0]) < 0.03 and found[20.0] > 0.15
-    moved = (prices[20.0] - prices[0.0]).groupby([events.sector, events.symbol], observed=True).std()
+    moved = (
+        (prices[20.0] - prices[0.0]).groupby([events.sector, events.symbol], observed=True).std()
+    )
     spread = moved.groupby("sector", observed=True).agg(lambda its: its.max() / its.min())
     assert spread.max() > 3  # each identifier has a weight of its own
 
