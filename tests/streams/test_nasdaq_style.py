@@ -176,10 +176,11 @@ def test_the_identifiers_of_a_sector_burst_together(events: pd.DataFrame) -> Non
 
 
 def test_shared_shocks_correlate_the_changes() -> None:
-    found = {}
+    found, prices = {}, {}
     for shocks in (0.0, 20.0):
         style = NasdaqStyle(24, 4, 3, least_rate=40.0, shocks=shocks)
         events = frame(style)
+        prices[shocks] = np.log(events.price)
         by_minute = events.pivot_table(
             index=events.ts.dt.floor("10min"), columns="symbol", values="difference", aggfunc="sum"
         )
@@ -187,6 +188,11 @@ def test_shared_shocks_correlate_the_changes() -> None:
         correlations = scale.corr().to_numpy()[np.triu_indices(24, 1)]
         found[shocks] = float(np.mean(correlations))
     assert abs(found[0.0]) < 0.03 and found[20.0] > 0.15
+    moved = (
+        (prices[20.0] - prices[0.0]).groupby([events.sector, events.symbol], observed=True).std()
+    )
+    spread = moved.groupby("sector", observed=True).agg(lambda its: its.max() / its.min())
+    assert spread.max() > 3  # each identifier has a weight of its own
 
 
 @pytest.mark.parametrize(
