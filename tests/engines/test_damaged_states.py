@@ -14,7 +14,7 @@ import pytest
 import cepbench as cep
 from cepbench.engines.runs.snapshot import write_snapshot
 from cepbench.errors import SnapshotError
-from tests.engines.detection.snapshots import Snapshot
+from tests.contract.snapshots import Snapshot
 from tests.engines.test_snapshots_apart import (
     COUNTED_QUERIES,
     QUERIES,

@@ -8,14 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.patterns.model import Pattern
-from cepbench.patterns.parse import parse
-from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
-from tests.engines.detection.checks import Plan, found_in
-from tests.engines.detection.constructs import able
 from tests.engines.detection.hand_examples import (
     GROUP_VALUES,
     GROUPS,
@@ -29,6 +21,14 @@ from tests.engines.detection.hand_examples import (
     STREAM,
     VALUES,
 )
+
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
+from tests.engines.detection.checks import Plan, found_in
+from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import PLANNED, events_of, stream_of
 from tests.engines.detection.test_semantics_examples import every_tree
 

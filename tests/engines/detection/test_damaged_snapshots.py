@@ -13,8 +13,8 @@ import pytest
 import cepbench as cep
 from cepbench.engines.runs.snapshot import write_snapshot
 from cepbench.errors import SnapshotError
+from tests.contract.snapshots import header_of, with_digest, with_header
 from tests.engines.detection.live_shells import COUNTING, SHELLS, events, plain
-from tests.engines.detection.snapshots import header_of, with_digest, with_header
 
 FIRST, SECOND = events(12, 1), events(9, 2, start=12)
 

@@ -31,8 +31,8 @@ from cepbench.errors import (
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
+from tests.contract.snapshots import header_of, with_digest, with_header
 from tests.engines.detection.constructs import able
-from tests.engines.detection.snapshots import header_of, with_digest, with_header
 from tests.engines.detection.strategies import (
     PLANNED,
     batches_of,

@@ -26,8 +26,8 @@ from cepbench.errors import (
 )
 from cepbench.experiments.conformance.evaluator_checks import check_stream
 from cepbench.kernels import clock
+from tests.contract.snapshots import header_of, with_header
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
-from tests.engines.detection.snapshots import header_of, with_header
 
 BUILT_IN = [entry.name for entry in cep.EVALUATORS.values() if entry.is_builtin]
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units")

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engines.detection.hand_examples import STREAM
 
 import cepbench as cep
 from cepbench.engines.runs.protocol import Evaluator
@@ -19,7 +20,6 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.parse import reread
 from tests.budgets import examples
 from tests.engines.detection.constructs import FAMILIES, able, branch_plans, construct_cases
-from tests.engines.detection.hand_examples import STREAM
 from tests.engines.detection.returns import plain, returns, rows_of
 from tests.engines.detection.strategies import batches_of, stream_of
 from tests.naive.returns import returned_row

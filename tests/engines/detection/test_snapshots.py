@@ -20,7 +20,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.errors import SnapshotError
 from cepbench.planning.plans.model import OrderPlan, UnionPlan
 from cepbench.streams.event_stream import EventStream
-from tests.engines.detection.snapshots import Snapshot
+from tests.contract.snapshots import Snapshot
 
 #: Patterns whose detectors keep something that others do not.
 KEEPING = {

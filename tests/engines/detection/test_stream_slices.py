@@ -23,6 +23,7 @@ from cepbench.patterns.reach import looks_back, shared_keys
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
+from tests.contract.ways import batches_with_positions, matches_of, starts_in
 from tests.engines.detection.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
@@ -33,7 +34,6 @@ from tests.engines.detection.constructs import (
 )
 from tests.engines.detection.strategies import batches_of, events_of, stream_of
 from tests.engines.reuse.test_reuse import HIERARCHY, frames, plans
-from tests.net.ways import batches_with_positions, matches_of, starts_in
 
 #: All constructs and strategies.
 ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}

@@ -5,12 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from cepbench.errors import UnsatisfiablePatternError
-from cepbench.patterns.contradictions import check_satisfiable
-from cepbench.patterns.model import Pattern
-from cepbench.patterns.parse import parse
-from tests.engines.detection.constructs import FAMILIES, construct_cases
 from tests.engines.detection.hand_examples import (
     GROUP_VALUES,
     GROUPS,
@@ -24,6 +18,12 @@ from tests.engines.detection.hand_examples import (
     STREAM,
     VALUES,
 )
+
+from cepbench.errors import UnsatisfiablePatternError
+from cepbench.patterns.contradictions import check_satisfiable
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from tests.engines.detection.constructs import FAMILIES, construct_cases
 from tests.engines.detection.strategies import Case, events_of
 from tests.naive.matcher import labelled_matches, naive_matches
 

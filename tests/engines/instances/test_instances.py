@@ -16,7 +16,7 @@ from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
-from tests.engines.detection.snapshots import with_digest
+from tests.contract.snapshots import with_digest
 from tests.engines.detection.strategies import cases, events_of, plans_for, stream_of
 from tests.engines.detection.test_metrics import most_at_once, part_of, spans, steady_events
 from tests.naive.matcher import naive_matches
