@@ -98,7 +98,8 @@ def ways_of(name: str, *, endless: bool = True) -> Iterator[tuple[str, Way]]:
         pattern = cep.parse(f"PATTERN {text}")
         plan = written_plan(pattern, entry)
         latency = entry.latency and "GROUP(" not in text
-        for output in entry.outputs if "compressed" not in entry.outputs else ("matches", "count"):
+        # Engines of automata count without runs.
+        for output in ("matches", "count") if "automaton" in entry.kinds else ("matches",):
             yield f"{text}, {output}", partial(
                 cep.Detector, pattern, plan, evaluator=name, output=output,
                 latency=latency and output == "matches",
@@ -154,7 +155,7 @@ def events(
     frame = pd.DataFrame({name: its[number % period] for name, its in columns.items()})
     passed = np.cumsum(columns["gap"])
     frame["time"] = number // period * passed[-1] + passed[number % period]
-    frame["k"] = [f"key {n // 12 * 2 + k}" for n, k in zip(number, frame["k"], strict=True)]
+    frame["k"] = [f"key {n // 6 * 2 + k}" for n, k in zip(number, frame["k"], strict=True)]
     return cep.EventStream.from_pandas(frame.drop(columns="gap"), type="type", time="time")
 
 

@@ -14,17 +14,17 @@ import cepbench as cep
 from tests.contract.entries import LIVE
 from tests.contract.live import REFUSALS, events, plain, ways_of
 
-#: Batches of a stream of fifteen of the longest windows, in which events repeat themselves.
-EVENTS, BATCH = 900, 30
+#: Batches of a stream of ten of the longest windows, in which events repeat themselves.
+EVENTS, BATCH = 600, 30
 
-#: How many keys may be kept; there are two in twelve events, and a few windows of events in a batch.
-LONGEST = 80
+#: How many keys may be kept, of 200; there are fourteen in a window, and a few windows in a batch.
+MOST_KEYS = 100
 
 #: Statistics are of more windows than this stream has.
 ENDURING = ("adaptive", "adaptive queries")
 
 
-@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.parametrize("name", [its for its in LIVE if its != "dpc"])
 def test_memory_follows_the_window(name: str) -> None:
     number = 0
     for words, way in ways_of(name, endless=False):
@@ -45,13 +45,13 @@ def test_memory_follows_the_window(name: str) -> None:
         number += 1
         if words in ENDURING:
             continue
-        early, late = max(sizes[5:15]), max(sizes[-10:])
-        assert late <= 1.2 * early, (words, sizes)
-        for metric, early_peak in peaks[14].items():
-            assert peaks[-1][metric] <= 1.2 * early_peak, (words, metric)
+        assert max(sizes[-5:]) <= 1.2 * max(sizes[4:10]), (words, sizes)
+        for metric, early in peaks[9].items():
+            # Arrays are doubled.
+            room = 4096 if metric.endswith("bytes") else 0
+            assert peaks[-1][metric] <= 1.2 * early + room, (words, metric)
         known = b"".join(its.tobytes() for its in saved.values())
-        keys = [int(found) for found in re.findall(rb"key (\d+)", known)]
-        assert min(keys, default=EVENTS) > EVENTS // 12 * 2 - LONGEST, words
+        assert len({*re.findall(rb"key \d+", known)}) <= MOST_KEYS, words
     assert number
 
 
