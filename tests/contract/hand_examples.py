@@ -378,4 +378,7 @@ def worked_by_hand() -> Iterator[tuple[str, pd.DataFrame, set[Labelled]]]:
         yield f"{text} OUTPUT non_overlap WITHIN 7 units", SYMBOLS, plain(its)
     for condition, its in OF_A_PAIR.items():
         yield f"SEQ(A a, B b) WHERE {condition} WITHIN 9 units", MISSING, plain(its)
+    for y in (-1, -1.0):  # a remainder of zero has the sign of the dividend: it is -0
+        text = "SEQ(A a, B b) WHERE a.x / (a.y % a.y) < b.x WITHIN 9 units"
+        yield text, events_of("A@1 B@2").assign(x=1.0, y=y), plain({(0, 1)})
     yield "SEQ(A a, B b) WITHIN 20 minutes", MOMENTS, plain({(0, 1)})

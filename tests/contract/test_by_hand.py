@@ -13,9 +13,9 @@ import cepbench as cep
 from tests.contract.cases import twin
 from tests.contract.declared import kinds_planned, refused
 from tests.contract.hand_examples import worked_by_hand
-from tests.engines.detection.checks import Labelled, found_in
+from tests.engines.detection.checks import Labelled, check_in_batches, found_in
 from tests.engines.detection.constructs import able
-from tests.engines.detection.strategies import stream_of
+from tests.engines.detection.strategies import Case
 
 pytestmark = pytest.mark.kernel
 
@@ -54,10 +54,15 @@ def test_every_plan_of_every_evaluator(
 ) -> None:
     pattern = cep.parse(f"PATTERN {text}")
     assert twin(pattern, events) == expected
-    stream = stream_of(events, is_datetime=pattern.window.is_datetime)
+    case = Case(pattern, events)
+    stream = case.stream
     evaluators = able(pattern)
     assert evaluators
+    singly = [*stream.batches(1)]
     for name in evaluators:
-        for plan in every_plan(pattern, name):
+        for number, plan in enumerate(every_plan(pattern, name)):
+            if number == 0:  # event by event, restored after every other one
+                restored = [row % 2 == 0 for row in range(len(singly))]
+                check_in_batches(case, expected, plan, name, singly, restored)
             result = cep.evaluate(pattern, stream, plan, evaluator=name)
             assert set(found_in(pattern, result.matches)) == expected, (name, plan)

@@ -106,7 +106,9 @@ def test_what_is_declared_runs_and_nothing_else(name: str) -> None:
         given = {**task, "evaluator": name}
         pattern, plan = given.pop("pattern"), given.pop("plan")
         for run in (cep.Detector, evaluated):
-            if has(entry) or (plan is None and run is evaluated):  # which plans by itself
+            if run is evaluated and words == "run without a plan":
+                continue  # it plans by itself
+            if has(entry):
                 run(pattern, plan, **given)
                 continue
             with pytest.raises(error) as refused:
@@ -181,7 +183,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 @pytest.mark.parametrize("name", [*EVALUATORS, *cep.AGGREGATORS])
 def test_nothing_after_the_end(name: str) -> None:
     """Nor anything of another time or kind before; a snapshot of another entry is none of this one."""
-    _, way, live = next(opened(name, STREAM))
+    _, _, live = next(opened(name, STREAM))
     earlier = re.escape("before the last event pushed")
     for batch, words in (
         (events(0, 15), rf"row 60: .*{earlier}"),
@@ -229,5 +231,5 @@ def test_too_many_partial_matches(name: str) -> None:
         live.push(events(0, 120))
     assert not live.metrics().peak_partial_matches > 100
     for action in (lambda: live.push(events(120, 130)), live.snapshot):
-        with pytest.raises(EvaluationError, match="too many partial matches|failed in a push"):
+        with pytest.raises(EvaluationError, match=r"too many partial matches|failed in a push"):
             action()

@@ -20,7 +20,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back
 from tests.contract.cases import FORMS, ContractCase, stream_in
 from tests.contract.tally import Tally, explored
-from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases
+from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases, neighbour_cases
 from tests.engines.aggregation.sharing_cases import workload_cases
 from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import Case, batches_of, statistics_for
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning"),
 ]
 
-SIMPLE = aggregate_cases(SEQUENCES) | aggregate_cases(SEQUENCES, typed=True)
+SIMPLE = aggregate_cases(SEQUENCES) | aggregate_cases(SEQUENCES, typed=True) | neighbour_cases()
 CASES = SIMPLE | aggregate_cases(typed=True)
 
 

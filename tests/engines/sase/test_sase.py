@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -17,12 +16,11 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.plan_runs.programs import COMPARISONS
 from cepbench.engines.runs.compressed import CompressedMatches
-from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.engines.detection.checks import check, check_in_batches, found_in
+from tests.engines.detection.checks import found_in
 from tests.engines.detection.constructs import AUTOMATA, NEXT, able, construct_cases
 from tests.engines.detection.strategies import batches_of, event_frames, events_of, stream_of
 from tests.naive.automaton import automaton_matches
@@ -103,28 +101,6 @@ def test_wide_counts_expire_by_start() -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("family", BOTH)
-@given(data=st.data())
-@examples(15)
-def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) -> None:
-    """Whatever the pattern, whole or in batches, restored after any of them."""
-    case = data.draw(construct_cases(BOTH[family]))
-    output = data.draw(st.sampled_from(["all", "all", "non_overlap"]))
-    case = replace(case, pattern=replace(case.pattern, output=output))
-    if "sase" not in able(case.pattern):
-        return
-    expected = automaton_matches(case.pattern, case.events)
-    batches = data.draw(batches_of(case.stream))
-    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    crowded = data.draw(st.booleans())
-    # Tables are full after every move or two.
-    with pieces_of(events=3, room=2) if crowded else nullcontext():
-        for name in ENGINES:
-            check(case, expected, None, name)
-            check_in_batches(case, expected, None, name, batches, restored)
-
-
-@pytest.mark.kernel
 @given(events=event_frames(("A", "B"), 12))
 @examples(15)
 def test_a_loop_that_compares_with_its_least_or_greatest_value(events: pd.DataFrame) -> None:
@@ -137,36 +113,6 @@ def test_a_loop_that_compares_with_its_least_or_greatest_value(events: pd.DataFr
             )
             result = evaluate(pattern, stream_of(events), evaluator="sase")
             assert set(found_in(pattern, result.matches)) == automaton_matches(pattern, events)
-
-
-def rising(events: int, symbols: int) -> EventStream:
-    """A stream in which each symbol's price and time rise, and all else repeats itself."""
-    columns = {
-        "type": "S",
-        "time": np.arange(events),
-        "symbol": np.arange(events) // 2 % symbols,
-        "price": np.arange(events) // 3,
-        "volume": np.arange(events) * 37 % 1000,
-    }
-    return EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
-
-
-@pytest.mark.parametrize("evaluator", ENGINES)
-@pytest.mark.parametrize("output", ["count", "arrow"])
-@pytest.mark.parametrize("symbols", [2, 10**6], ids=["few partitions", "ever new partitions"])
-def test_memory_is_bounded_by_the_window(output: str, symbols: int, evaluator: str) -> None:
-    text = (
-        "PATTERN SEQ(S a+, S b) WHERE [symbol] AND a[1].price % 5 = 0 AND b.volume < 150"
-        " AND a[i].price > a[i-1].price STRATEGY next WITHIN 60 units"
-    )
-    with pieces_of(events=500):
-        peaks = [
-            evaluate(
-                text, rising(events, symbols), evaluator=evaluator, output=output
-            ).metrics.peak_bytes
-            for events in (20_000, 80_000)
-        ]
-    assert peaks[0] == peaks[1]
 
 
 @pytest.mark.parametrize("evaluator", ["sase", "sase-basic"])
