@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engines.detection.hand_examples import STREAM
+from tests.contract.hand_examples import STREAM
 
 import cepbench as cep
 from cepbench.engines.runs.protocol import Evaluator
