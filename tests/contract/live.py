@@ -179,4 +179,6 @@ def plain(found: Any) -> Any:
     if not isinstance(found, pd.DataFrame):
         return found
     rows = found.astype(object).values.tolist()
-    return sorted(repr([None if its is pd.NA or its != its else its for its in row]) for row in rows)
+    return sorted(
+        repr([None if its is pd.NA or its != its else its for its in row]) for row in rows
+    )

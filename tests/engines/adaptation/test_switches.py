@@ -26,7 +26,7 @@ from tests.engines.detection.constructs import (
     able,
     branch_plans,
 )
-from tests.engines.detection.strategies import Case, batches_of, cases, events_of, stream_of
+from tests.engines.detection.strategies import batches_of, cases, events_of, stream_of
 from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -42,18 +42,6 @@ def planned(pattern: Pattern) -> list[str]:
 def generator_of(plan: AnyPlan) -> str:
     """A generator of plans of the same kind."""
     return {"order": "GREEDY", "tree": "ZSTREAM"}[plan.kind]
-
-
-def detector_of(case: Case, plan: AnyPlan, evaluator: str, **more: Any) -> AdaptiveDetector:
-    """A detector that changes its plan only on request."""
-    return AdaptiveDetector(
-        case.pattern,
-        generator=generator_of(plan),
-        evaluator=evaluator,
-        policy="static",
-        initial=plan,
-        **more,
-    )
 
 
 @pytest.fixture(autouse=True)

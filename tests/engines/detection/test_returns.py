@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contract.hand_examples import STREAM
 
 import cepbench as cep
 from cepbench.engines.runs.protocol import Evaluator
@@ -19,6 +18,7 @@ from cepbench.engines.runs.result import Metrics
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.parse import reread
 from tests.budgets import examples
+from tests.contract.hand_examples import STREAM
 from tests.engines.detection.constructs import FAMILIES, able, branch_plans, construct_cases
 from tests.engines.detection.returns import plain, returns, rows_of
 from tests.engines.detection.strategies import batches_of, stream_of
