@@ -9,7 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import StreamError
-from tests.engines.detection.live_shells import plain
+from tests.contract.live import plain
 
 ORDER = cep.OrderPlan(["a", "b"])
 _TWO = cep.Workload(

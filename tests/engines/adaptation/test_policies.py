@@ -17,7 +17,7 @@ from cepbench.errors import (
     UnsupportedTaskError,
 )
 from cepbench.planning.planners.greedy import greedy
-from tests.engines.detection.snapshots import header_of, with_digest, with_header
+from tests.contract.snapshots import header_of, with_digest, with_header
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel

@@ -13,26 +13,21 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.engines.adaptation.adapt import adapt
 from cepbench.engines.adaptation.detector import AdaptiveDetector
-from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, adaptation_policy
-from cepbench.engines.detection.detector import Detector
+from cepbench.engines.adaptation.policies import adaptation_policy
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.engines.detection.checks import found_in
 from tests.engines.detection.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
     able,
     branch_plans,
-    construct_cases,
 )
-from tests.engines.detection.strategies import Case, batches_of, cases, events_of, stream_of
-from tests.generators import UNIVERSAL, affordable
-from tests.naive.matcher import labelled_matches, naive_matches
+from tests.engines.detection.strategies import batches_of, cases, events_of, stream_of
+from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -49,63 +44,6 @@ def generator_of(plan: AnyPlan) -> str:
     return {"order": "GREEDY", "tree": "ZSTREAM"}[plan.kind]
 
 
-def detector_of(case: Case, plan: AnyPlan, evaluator: str, **more: Any) -> AdaptiveDetector:
-    """A detector that changes its plan only on request."""
-    return AdaptiveDetector(
-        case.pattern,
-        generator=generator_of(plan),
-        evaluator=evaluator,
-        policy="static",
-        initial=plan,
-        **more,
-    )
-
-
-@pytest.mark.parametrize("family", ALL)
-@given(data=st.data())
-@examples(3)
-def test_forced_switches(family: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(ALL[family]))
-    pattern = case.pattern
-    assume(pattern.window.length)
-    expected = labelled_matches(pattern, case.events)
-    batches = data.draw(batches_of(case.stream))
-    events = st.lists(
-        st.sampled_from(["switch", "switch", "restore", ""]),
-        min_size=len(batches),
-        max_size=len(batches),
-    )
-    for evaluator in planned(pattern):
-        plan = data.draw(branch_plans(evaluator, pattern))
-        size = data.draw(st.integers(1, 9))
-        adaptive = detector_of(case, plan, evaluator, batch_size=size)
-        counter = detector_of(case, plan, evaluator, batch_size=size, output="count")
-        same = Detector(pattern, plan, evaluator=evaluator)
-        found, counted = [], 0
-        for batch, event in zip(batches, data.draw(events), strict=True):
-            new = found_in(pattern, adaptive.push(batch))
-            found += new
-            counted += counter.push(batch)
-            assert set(new) == set(found_in(pattern, same.push(batch)))
-            if event == "restore":
-                adaptive = AdaptiveDetector.restore(adaptive.snapshot())
-                counter = AdaptiveDetector.restore(counter.snapshot())
-            if event == "switch":
-                kind = plan.kind
-                plan = data.draw(
-                    branch_plans(evaluator, pattern).filter(lambda its, kind=kind: its.kind == kind)
-                )
-                adaptive.switch(plan)
-                counter.switch(plan)
-            assert counted == len(found)
-            assert adaptive.plan == plan
-        found += found_in(pattern, adaptive.flush())
-        counted += counter.flush()
-        assert len(found) == len(set(found)), "the same match twice"
-        assert set(found) == expected
-        assert counted == len(expected) == adaptive.metrics().matches
-
-
 @pytest.fixture(autouse=True)
 def always() -> None:
     """A policy that plans every round anew."""
@@ -113,29 +51,6 @@ def always() -> None:
     @adaptation_policy("always")
     def planned_anew(situation: object) -> str:
         return "again"
-
-
-@pytest.mark.parametrize("generator", affordable(UNIVERSAL))
-@given(data=st.data())
-@examples(2)
-def test_every_generator_in_every_round(generator: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(FAMILIES["everything"]))
-    assume(case.pattern.window.length)
-    try:
-        result = adapt(
-            case.pattern,
-            case.stream,
-            generator=generator,
-            policy=data.draw(st.sampled_from([*ADAPTATION_POLICIES])),
-            threshold=0.0,
-            gain=0.0,
-            batch_size=data.draw(st.integers(1, 5)),
-            seed=data.draw(st.integers(0, 9)),
-        )
-    except PlanningRefusedError:
-        assume(False)
-    found = set(found_in(case.pattern, result.matches))
-    assert found == labelled_matches(case.pattern, case.events)
 
 
 @given(data=st.data())

@@ -14,7 +14,6 @@ from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     PatternError,
-    SnapshotError,
     StreamError,
     UnsupportedPatternError,
 )
@@ -113,18 +112,6 @@ def test_metrics() -> None:
     assert metrics.seconds_per_slide == pytest.approx(metrics.seconds / 5)
 
 
-def test_the_state_does_not_grow_with_the_stream() -> None:
-    def bytes_after(events: int) -> int:
-        table = pd.DataFrame({"kind": list("AB") * (events // 2), "at": range(events)})
-        live = cep.Aggregator("PATTERN SEQ(A a, B b) AGG COUNT, COUNT(a) WITHIN 9 units")
-        stream = cep.EventStream.from_pandas(table, type="kind", time="at")
-        for batch in stream.batches(50):
-            live.push(batch)
-        return sum(array.nbytes for array in live.snapshot().values())
-
-    assert bytes_after(4000) <= 1.1 * bytes_after(400)
-
-
 def test_values_between_pushes() -> None:
     live = cep.Aggregator("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 6 units")
     with pytest.raises(EvaluationError, match="no event yet; give the time"):
@@ -142,23 +129,6 @@ def test_values_between_pushes() -> None:
     assert live.flush().columns.tolist() == ["position", "time", "COUNT"]
     with pytest.raises(EvaluationError, match="was flushed"):
         live.push(STREAM)
-
-
-def test_snapshots() -> None:
-    live = cep.Aggregator(TEXT.format("6 units"), emit="change", scope="stream", evaluator="tree")
-    live.push(STREAM[:3])
-    snapshot = live.snapshot()
-    again = cep.Aggregator.restore(snapshot)
-    pd.testing.assert_frame_equal(live.push(STREAM[3:]), again.push(STREAM[3:]))
-    assert again.metrics.events == 5
-    for name in snapshot:
-        damaged = {**snapshot, name: np.zeros(99)}
-        with pytest.raises(SnapshotError):
-            cep.Aggregator.restore(damaged)
-        with pytest.raises(SnapshotError):
-            cep.Aggregator.restore({key: its for key, its in snapshot.items() if key != name})
-    with pytest.raises(SnapshotError, match="no snapshot"):
-        cep.Aggregator.restore("nothing")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -5,47 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.aggregation import event_graphs
 from cepbench.engines.aggregation.agreement import difference
-from cepbench.engines.aggregation.protocol import EMITS, SCOPES
+from cepbench.engines.aggregation.protocol import SCOPES
 from cepbench.errors import EvaluationError, PartialMatchLimitError
-from tests.budgets import examples
-from tests.engines.aggregation.cases import methods_for, neighbour_cases
-from tests.engines.detection.strategies import batches_of, stream_of
-from tests.naive.aggregates import naive_rows
+from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel
-
-
-@given(data=st.data())
-@examples(40)
-def test_values_after_events(data: st.DataObject) -> None:
-    case = data.draw(neighbour_cases())
-    emit, scope = data.draw(st.sampled_from(EMITS)), data.draw(st.sampled_from(SCOPES))
-    assume("greta" in methods_for(case.pattern, scope))
-    found = cep.aggregate(case.pattern, case.stream, "greta", emit=emit, scope=scope).rows
-    assert len(found) == len(set(found))
-    assert set(found) == naive_rows(case.pattern, case.events, emit=emit, scope=scope)
-
-
-@given(data=st.data())
-@examples(20)
-def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
-    case = data.draw(neighbour_cases())
-    scope = data.draw(st.sampled_from(SCOPES))
-    assume("greta" in methods_for(case.pattern, scope))
-    options = {"emit": data.draw(st.sampled_from(EMITS)), "scope": scope}
-    live = cep.Aggregator(case.pattern, "greta", **options)
-    rows = []
-    for batch in data.draw(batches_of(case.stream)):
-        if data.draw(st.booleans()):
-            live = cep.Aggregator.restore(live.snapshot())
-        rows += live.take(batch)
-    assert set(rows) == naive_rows(case.pattern, case.events, **options)
 
 
 def trades(events: int, types: str, seed: int) -> cep.EventStream:
@@ -116,15 +84,6 @@ def test_first_events_of_one_timestamp_share_counters() -> None:
         # Each node has a counter of each row, and so have the matches.
         assert live.metrics.peak_objects == 601
     assert peaks == {"a": 602 * 300, "b": 602}
-
-
-def test_the_state_does_not_grow_with_the_stream() -> None:
-    live = cep.Aggregator("PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG COUNT WITHIN 9 units", "greta")
-    sizes = []
-    for batch in trades(4000, "AB", 1).batches(100):
-        live.push(batch)
-        sizes.append(sum(array.nbytes for array in live.snapshot().values()))
-    assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
 
 
 def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,92 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.aggregation.protocol import EMITS, SCOPES, Row
 from cepbench.errors import StreamError, UnsupportedPatternError
-from tests.budgets import examples
-from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases, methods_for
-from tests.engines.detection.constructs import able
-from tests.engines.detection.strategies import Case, batches_of
-from tests.naive.aggregates import naive_rows, naive_values
 
 pytestmark = pytest.mark.kernel
-
-CASES = (
-    aggregate_cases(SEQUENCES)
-    | aggregate_cases(SEQUENCES, typed=True)
-    | aggregate_cases(typed=True)
-)
-
-
-def options_of(data: st.DataObject, case: Case) -> dict[str, str | None]:
-    """Options of any method that runs the pattern."""
-    scope = data.draw(st.sampled_from(SCOPES))
-    method = data.draw(st.sampled_from(methods_for(case.pattern, scope)))
-    evaluators: list[str | None] = [None]
-    if cep.AGGREGATORS[method].lists_matches:
-        evaluators += able(case.pattern.without_aggregate())
-    return {"method": method, "evaluator": data.draw(st.sampled_from(evaluators)), "scope": scope}
-
-
-@given(data=st.data())
-@examples(80)
-def test_values_after_events(data: st.DataObject) -> None:
-    case = data.draw(CASES)
-    options = options_of(data, case)
-    for emit in EMITS:
-        expected = naive_rows(case.pattern, case.events, emit=emit, scope=str(options["scope"]))
-        found = cep.aggregate(case.pattern, case.stream, emit=emit, **options)  # type: ignore[arg-type]
-        assert len(found.rows) == len(set(found.rows))
-        assert set(found.rows) == expected
-        positions = [row.position for row in found.rows]
-        assert positions == sorted(positions)
-        assert len(found.values) == found.arrow.num_rows == len(expected)
-
-
-@given(data=st.data())
-@examples(30)
-def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
-    case = data.draw(CASES)
-    options = {**options_of(data, case), "emit": data.draw(st.sampled_from(EMITS))}
-    expected = cep.aggregate(case.pattern, case.stream, **options)  # type: ignore[arg-type]
-    live = cep.Aggregator(case.pattern, **options)  # type: ignore[arg-type]
-    rows: list[Row] = []
-    for batch in data.draw(batches_of(case.stream)):
-        if data.draw(st.booleans()):
-            live = cep.Aggregator.restore(live.snapshot())
-        rows += live.take(batch)
-    assert rows == expected.rows
-    assert live.flush().empty
-
-
-@given(data=st.data())
-@examples(30)
-def test_values_at_times(data: st.DataObject) -> None:
-    case = data.draw(CASES)
-    options = options_of(data, case)
-    if options["scope"] == "trigger":
-        options["scope"] = "window"
-    known = case.events["time"].tolist()
-    least, most = (min(known), max(known)) if known else (0, 0)
-    unit = 10**9 if case.pattern.window.is_datetime else 1
-    times = [
-        least + unit * data.draw(st.integers(-2, (most - least) // unit + 25)) for _ in range(3)
-    ]
-    at = [pd.Timestamp(time) if unit > 1 else time for time in times]
-    found = cep.aggregate(case.pattern, case.stream, at=at, **options).rows  # type: ignore[arg-type]
-    expected = [
-        naive_values(case.pattern, case.events, time, scope=str(options["scope"])) for time in times
-    ]
-    assert [row.time for row in found] == [
-        t for t, its in zip(times, expected, strict=True) for _ in its
-    ]
-    for time, its in zip(times, expected, strict=True):
-        assert {row._replace(position=None) for row in found if row.time == time} == its
-
 
 COUNTING = ["window-product", "a-seq", "greta", "dpc"]
 EXACT = ["two-step", *COUNTING]
@@ -187,19 +106,6 @@ def test_the_value_falls_when_any_partition_expires() -> None:
     for method in set(EXACT) - {"dpc"}:
         rows = cep.aggregate(pattern, stream, method).rows
         assert [row.values for row in rows] == [(1,), (2,), (2,)]
-
-
-def test_partitions_without_events_are_dropped() -> None:
-    frame = pd.DataFrame({"type": list("AB") * 300, "time": range(600)})
-    stream = cep.EventStream.from_pandas(
-        frame.assign(k=np.arange(600) // 2), type="type", time="time"
-    )
-    live = cep.Aggregator("PATTERN SEQ(A a, B b) WHERE [k] AGG COUNT WITHIN 9 units", "a-seq")
-    sizes = []
-    for batch in stream.batches(60):
-        live.push(batch)
-        sizes.append(len(live.snapshot()))
-    assert len({*sizes[1:]}) == 1
 
 
 def test_values_of_another_type_are_refused() -> None:

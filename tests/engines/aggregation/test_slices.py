@@ -4,50 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.aggregation.protocol import EMITS
 from cepbench.engines.aggregation.slices import SliceAggregation
-from cepbench.engines.runs.slices import Slice, cut
+from cepbench.engines.runs.slices import Slice
 from cepbench.errors import EvaluationError, UnsupportedPatternError
-from tests.budgets import examples
-from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases, methods_for
-from tests.engines.detection.strategies import batches_of
-
-
-@given(data=st.data())
-@examples(40)
-def test_slices_together_are_one_pass(data: st.DataObject) -> None:
-    case = data.draw(aggregate_cases(SEQUENCES) | aggregate_cases())
-    scope = data.draw(st.sampled_from(["window", "trigger"]))
-    emit = data.draw(st.sampled_from(EMITS))
-    method = data.draw(st.sampled_from(methods_for(case.pattern, scope)))
-    try:
-        task = SliceAggregation(case.pattern, method, emit, scope, None)
-    except UnsupportedPatternError:
-        assume(False)
-    times = case.stream.timestamps
-    known = sorted({*times.tolist()}) or [0]
-    # Between any two events, and beyond them.
-    cuts = data.draw(st.lists(st.integers(0, len(known)), max_size=5).map(sorted))
-    starts = [known[at] if at < len(known) else known[-1] + 1 for at in cuts]
-    parts = data.draw(st.integers(1, 3)) if task.shared_key else 1
-    rows = []
-    for of_key in range(parts):
-        slices = []
-        for number, (start, end) in enumerate(cut(starts)):
-            part = Slice(number, start, end, None, of_key, parts)
-            needed = np.flatnonzero(task.events_of(part, times))
-            pieces = data.draw(batches_of(case.stream.with_rows(needed)))
-            slices.append(task.values(part, ((piece, None) for piece in pieces)))
-        rows += task.joined(slices)
-    expected = cep.aggregate(case.pattern, case.stream, method, emit=emit, scope=scope)
-    assert sorted(rows, key=lambda row: row.position) == expected.rows
 
 
 def test_groups_of_earlier_slices_have_their_rows() -> None:

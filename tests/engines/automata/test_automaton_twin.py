@@ -13,7 +13,6 @@ from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
 from tests.budgets import examples
 from tests.engines.detection.constructs import AUTOMATA, NEXT, construct_cases
-from tests.engines.detection.strategies import events_of
 from tests.naive.automaton import automaton_matches
 from tests.naive.matcher import labelled_matches, naive_matches
 
@@ -47,26 +46,6 @@ def test_query_3(function: str, output: str, expected: set[tuple[str, int]]) -> 
     found = automaton_matches(parse(QUERY_3.format(function, output)), STOCKS)
     numbers = {("".join(str(position + 1) for position in a), b + 1) for _, (a, b) in found}
     assert numbers == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # A run takes the first event that fits, and every A starts one.
-        ("SEQ(A a, B b)", {(0, 1), (2, 4)}),
-        ("SEQ(A a, KL(B b), C c)", {(0, (1,), 3), (0, (1, 4), 5), (0, (1, 4, 6), 7), (2, (4,), 5), (2, (4, 6), 7)}),
-        # The last loop is a match after each event; a tie is no next item.
-        ("SEQ(A a, KL(B b))", {(0, (1,)), (0, (1, 4)), (0, (1, 4, 6)), (2, (4,)), (2, (4, 6))}),
-        ("KL(A a)", {((0,),), ((0, 2),), ((2,),)}),
-        # A negated event drops the match, and the run that found it does not go on.
-        ("SEQ(B b, NOT(A n), B c)", {(4, 6)}),
-        ("SEQ(A a, KL(C c), NOT(B n))", {(0, (3, 5, 7)), (2, (5, 7))}),
-    ],
-)  # fmt: skip
-def test_next_by_hand(text: str, expected: set[tuple]) -> None:
-    stream = events_of("A@1 B@2 A@3 C@3 B@4 C@5 B@6 C@9")
-    pattern = parse(f"PATTERN {text} STRATEGY next WITHIN 10 units")
-    assert {match for _, match in automaton_matches(pattern, stream)} == expected
 
 
 @pytest.mark.parametrize("family", AUTOMATA)

@@ -46,7 +46,13 @@ def check(
 ) -> None:
     """Matches as the twin's, each once; as many when counted; the same when latency is measured."""
     result = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, options=options)
-    assert set(found_in(case.pattern, result.matches)) == expected
+    found = found_in(case.pattern, result.matches)
+    assert set(found) == expected
+    # By their last events, then by branch; plain ones by all their positions.
+    lasts = [(_last(match), label) for label, match in found]
+    assert lasts == sorted(lasts)
+    if all(isinstance(position, int) for _, match in found for position in match):
+        assert found == sorted(found, key=lambda its: (max(its[1]), its))
     assert result.metrics.matches == len(expected)
     assert result.metrics.events == len(case.events)
     assert result.latency is None
@@ -111,12 +117,7 @@ def check_in_batches(
 def _due(case: Case, match: Labelled) -> tuple[int, int | None]:
     """Position of the last event, and the time up to which an event may still prevent the match."""
     label, row = match
-    positions = [
-        position
-        for value in row
-        if value is not None
-        for position in (value if isinstance(value, tuple) else (value,))
-    ]
+    positions = _positions(row)
     # A twin that waits and comes first may still claim it.
     branches = case.pattern.branches()[: label + 1]
     twins = [b for b in branches if set(b.positive_names) == set(branches[-1].positive_names)]
@@ -126,6 +127,15 @@ def _due(case: Case, match: Labelled) -> tuple[int, int | None]:
         twins, since = case.pattern.branches(), max(positions)
     deadline = int(case.events["time"].iloc[since]) + case.pattern.window.length
     return max(positions), deadline if any(map(waits, twins)) else None
+
+
+def _positions(row: tuple[Any, ...]) -> list[int]:
+    bound = (its if isinstance(its, tuple) else (its,) for its in row if its is not None)
+    return [position for its in bound for position in its]
+
+
+def _last(row: tuple[Any, ...]) -> int:
+    return max(_positions(row))
 
 
 def _is_missing(value: Any) -> bool:

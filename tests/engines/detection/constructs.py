@@ -39,7 +39,6 @@ from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.engines.detection.strategies import (
     MORNING,
     OPERATORS,
-    PLANNED,
     TYPES,
     Case,
     comparisons,
@@ -448,7 +447,7 @@ def branch_plans(
     draw: st.DrawFn, evaluator: str, pattern: Pattern
 ) -> OrderPlan | TreePlan | UnionPlan | None:
     """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
-    if evaluator not in PLANNED:
+    kinds = [kind for kind in ("order", "tree") if kind in EVALUATORS[evaluator].kinds]
+    if not kinds:
         return None
-    trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
-    return draw(plans_of_kind("tree" if trees else "order", pattern))
+    return draw(plans_of_kind(draw(st.sampled_from(kinds)), pattern))

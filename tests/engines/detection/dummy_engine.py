@@ -102,7 +102,7 @@ class EveryCombination:
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        state = json.dumps([self._kept, self._tried])
+        state = json.dumps([self._kept, self._tried], default=str)
         return {"state": np.frombuffer(state.encode(), np.uint8)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:

@@ -11,110 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.workload_evaluate import written_plan
 from cepbench.errors import PatternError, StreamError, UnsatisfiablePatternError
 from cepbench.patterns.parse import parse
 from cepbench.planning.workloads.model import Workload
 from cepbench.planning.workloads.refinement import embeddings
 from cepbench.streams.event_stream import EventStream
-from tests.budgets import examples
-from tests.engines.detection.checks import check, check_in_batches, found_in
-from tests.engines.detection.constructs import (
-    AUTOMATA,
-    FAMILIES,
-    GROUP_FAMILIES,
-    NEXT,
-    Family,
-    able,
-    branch_plans,
-    construct_cases,
-)
-from tests.engines.detection.strategies import Case, batches_of, events_of, stream_of
-from tests.naive.automaton import automaton_matches
-from tests.naive.matcher import labelled_matches, naive_matches
+from tests.engines.detection.strategies import events_of, stream_of
 
 pytestmark = pytest.mark.kernel
-
-ALL = FAMILIES | GROUP_FAMILIES | AUTOMATA | {f"next {name}": its for name, its in NEXT.items()}
-
-
-@st.composite
-def arrival_cases(draw: st.DrawFn, family: Family) -> Case:
-    case = draw(construct_cases(family, orders=("arrival",)))
-    pattern = replace(case.pattern, output=draw(st.sampled_from(_OUTPUTS)))
-    return replace(case, pattern=pattern)
-
-
-_OUTPUTS = ("all", "all", "all", "non_overlap")
-
-
-def twin(case: Case) -> set[tuple]:
-    find = automaton_matches if case.pattern.strategy.name == "next" else labelled_matches
-    return find(case.pattern, case.events)
-
-
-@pytest.mark.parametrize("family", ALL)
-@given(data=st.data())
-@examples(3)
-def test_any_plan(family: str, data: st.DataObject) -> None:
-    case = data.draw(arrival_cases(ALL[family]))
-    expected = twin(case)
-    for evaluator in able(case.pattern):
-        check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
-
-
-@pytest.mark.parametrize("family", ALL)
-@given(data=st.data())
-@examples(2)
-def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
-    case = data.draw(arrival_cases(ALL[family]))
-    expected = twin(case)
-    batches = data.draw(batches_of(case.stream))
-    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    for evaluator in able(case.pattern):
-        plan = data.draw(branch_plans(evaluator, case.pattern))
-        check_in_batches(case, expected, plan, evaluator, batches, restored)
-
-
-BY_HAND = {
-    "SEQ(C c, B b)": {(3, 4), (3, 6), (5, 6)},
-    "SEQ(A a, NOT(B n), C c)": {(2, 3)},
-    # B at position 6 comes after C at position 5, at the end of the window.
-    "SEQ(A a, C c, NOT(B n))": set(),
-    "SEQ(A a, B b, C c)": {(0, 1, 3), (0, 1, 5), (0, 4, 5), (2, 4, 5)},
-    "SEQ(A a, GROUP(B b, *), C c)": {(0, (1,), 3), (2, (), 3), (0, (1, 4), 5), (2, (4,), 5)},
-}
-
-
-@pytest.mark.parametrize("text", BY_HAND)
-def test_by_hand(text: str) -> None:
-    events = events_of("A@1 B@2 A@3 C@3 B@4 C@5 B@5 C@9")
-    pattern = parse(f"PATTERN {text} ORDER BY arrival WITHIN 4 units")
-    assert naive_matches(pattern, events) == BY_HAND[text]
-    for evaluator in able(pattern):
-        plan = written_plan(pattern, EVALUATORS[evaluator])
-        found = evaluate(pattern, stream_of(events), plan, evaluator=evaluator).matches
-        assert {match for _, match in found_in(pattern, found)} == BY_HAND[text]
-
-
-def test_each_run_takes_the_next_event_at_the_same_time_too() -> None:
-    stream = stream_of(events_of("A@1 A@1 B@1 B@2"))
-    found = evaluate("PATTERN SEQ(A a, B b) ORDER BY arrival STRATEGY next WITHIN 4 units", stream)
-    assert found.matches.to_numpy().tolist() == [[0, 2], [1, 2]]
-
-
-def test_an_event_is_in_no_match_with_one_of_its_timestamp_by_default() -> None:
-    stream = stream_of(events_of("A@1 B@1 C@1"))
-    text = "PATTERN SEQ(A a, B b, C c) {} WITHIN 4 units"
-    for order, number in (("", 0), ("ORDER BY time", 0), ("ORDER BY arrival", 1)):
-        found = evaluate(text.format(order), stream, evaluator="sase", output="count")
-        assert found.metrics.matches == number
 
 
 def test_a_pattern_that_has_no_time_to_match_can_match_by_arrival() -> None:

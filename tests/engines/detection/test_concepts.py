@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import StreamError
 from cepbench.patterns.concepts import ConceptHierarchy
-from tests.budgets import examples
-from tests.engines.detection.checks import check, check_in_batches, found_in
+from tests.engines.detection.checks import found_in
 from tests.engines.detection.constructs import (
-    AUTOMATA,
-    FAMILIES,
-    GROUP_FAMILIES,
-    NEXT,
     able,
-    branch_plans,
-    construct_cases,
 )
-from tests.engines.detection.strategies import batches_of, stream_of
-from tests.naive.automaton import automaton_matches
+from tests.engines.detection.strategies import stream_of
 from tests.naive.matcher import labelled_matches
 
 pytestmark = pytest.mark.kernel
@@ -36,42 +24,6 @@ HIERARCHIES = (
     ConceptHierarchy({"E": {"A": {"B": []}, "D": ["C"]}}),
     ConceptHierarchy({"B": ["A"], "D": ["C"]}),
 )
-
-ALL = FAMILIES | GROUP_FAMILIES | AUTOMATA | {"next": NEXT["automata"]}
-
-
-@pytest.mark.parametrize(
-    "family",
-    [
-        *("negation", "Kleene", "disjunction", "contiguity", "consuming disjunction"),
-        *("everything", "groups", "automata", "next"),
-    ],
-)
-@given(data=st.data())
-@examples(6)
-def test_any_plan_under_a_hierarchy(family: str, data: st.DataObject) -> None:
-    hierarchy = data.draw(st.sampled_from(HIERARCHIES))
-    drawn = replace(ALL[family], types=(3, 4, 2))
-    case = data.draw(construct_cases(drawn, hierarchy=hierarchy))
-    twin = automaton_matches if case.pattern.strategy.name == "next" else labelled_matches
-    expected = twin(case.pattern, case.events)
-    for evaluator in able(case.pattern):
-        check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
-
-
-@pytest.mark.parametrize("family", ["everything", "groups", "automaton"])
-@given(data=st.data())
-@examples(5)
-def test_any_batches_under_a_hierarchy(family: str, data: st.DataObject) -> None:
-    hierarchy = data.draw(st.sampled_from(HIERARCHIES))
-    case = data.draw(construct_cases(ALL[family], hierarchy=hierarchy))
-    expected = labelled_matches(case.pattern, case.events)
-    batches = data.draw(batches_of(case.stream))
-    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    for evaluator in able(case.pattern):
-        plan = data.draw(branch_plans(evaluator, case.pattern))
-        check_in_batches(case, expected, plan, evaluator, batches, restored)
-
 
 COMPANIES = ConceptHierarchy({"Company": {"Computer": ["INTC", "DELL"], "Finance": ["QQQ"]}})
 

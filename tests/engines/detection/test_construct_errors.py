@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from cepbench.engines.detection.detector import Detector
@@ -16,13 +14,12 @@ from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
     PlanError,
-    SnapshotError,
     StreamError,
     UnsupportedPatternError,
 )
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
-from tests.engines.detection.checks import Plan, found_in
+from tests.engines.detection.checks import Plan
 from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import events_of, plan_for, stream_of
 
@@ -176,56 +173,3 @@ def test_a_variable_may_be_called_like_the_column_of_branches() -> None:
     plan = UnionPlan([OrderPlan(["branch", "b"]), OrderPlan(["b", "branch"])])
     with pytest.raises(EvaluationError, match=r"'branch'.*rename"):
         evaluate(pattern, stream_of(events_of("A@1 B@2")), plan)
-
-
-#: Patterns whose detectors keep something that others do not.
-KEEPING = {
-    "negation": "SEQ(A a, NOT(B n), C c, NOT(D m)) WHERE n.x > 1 AND m.x > 1 WITHIN 30 units",
-    "sets": "SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x AND sum(b.x) < c.x WITHIN 9 units",
-    "branches": "OR(SEQ(A a, B b), SEQ(A a, NOT(C n), D d)) WITHIN 30 units",
-    "partitions": "SEQ(A a, B b) STRATEGY partition_contiguity(s) WITHIN 30 units",
-    "consuming": "SEQ(A a, C c, NOT(B n)) STRATEGY consuming WITHIN 30 units",
-}
-
-
-def detector_of(text: str, count: int = 60) -> Detector:
-    rng = np.random.default_rng(3)
-    pattern = parse(f"PATTERN {text}")
-    plans = [OrderPlan(branch.positive_names) for branch in pattern.branches()]
-    detector = Detector(pattern, plans[0] if len(plans) == 1 else UnionPlan(plans))
-    events = pd.DataFrame(
-        {
-            "type": pd.Categorical(rng.choice(list("ABCD"), count), categories=list("ABCD")),
-            "time": np.arange(count),
-            "x": rng.normal(size=count),
-            "s": rng.choice(["p", "q"], count),
-        }
-    )
-    assert len(found_in(pattern, detector.push(stream_of(events)))) > 1
-    return detector
-
-
-@pytest.mark.parametrize("kept", KEEPING)
-def test_a_damaged_snapshot_of_anything(kept: str) -> None:
-    snapshot = detector_of(KEEPING[kept]).snapshot()
-    for name, array in snapshot.items():
-        assert isinstance(array, np.ndarray), name
-        assert not array.dtype.hasobject, name
-        damaged = [{k: v for k, v in snapshot.items() if k != name}]
-        if array.ndim and array.size:
-            damaged.append(snapshot | {name: array[:-1]})
-            damaged.append(snapshot | {name: np.concatenate([array, array[:1]])})
-            damaged.append(snapshot | {name: np.full(array.shape, "x")})
-        for broken in damaged:
-            with pytest.raises(SnapshotError):
-                Detector.restore(broken)
-
-
-@pytest.mark.parametrize("kept", KEEPING)
-def test_a_restored_detector_keeps_the_same(kept: str) -> None:
-    """A snapshot of what was restored from a snapshot is that snapshot."""
-    first = detector_of(KEEPING[kept]).snapshot()
-    second = Detector.restore(first).snapshot()
-    assert first.keys() == second.keys()
-    for name, array in first.items():
-        np.testing.assert_array_equal(second[name], array, err_msg=name)

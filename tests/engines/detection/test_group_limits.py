@@ -7,16 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
-from tests.budgets import examples
-from tests.engines.detection.checks import check, check_in_batches, found_in
-from tests.engines.detection.constructs import able, branch_plans
-from tests.engines.detection.strategies import Case, batches_of, event_frames
-from tests.naive.matcher import labelled_matches, naive_matches
+from tests.engines.detection.checks import found_in
+from tests.naive.matcher import naive_matches
 
 TEXT = "PATTERN SEQ(A a, GROUP(B b, +), C c, NOT(D n)) WITHIN 9 units"
 EVENTS = pd.DataFrame({"type": list("ABBC") * 500, "time": np.arange(2_000), "x": 1.0})
@@ -56,28 +51,6 @@ def test_what_is_refused(name: str) -> None:
         ask()
 
 
-@pytest.mark.kernel
-@pytest.mark.parametrize(
-    "structure",
-    [
-        "OR(SEQ(A a, GROUP(B b, +), C c), SEQ(A a, KL(B k), C c))",
-        "OR(SEQ(A a, C c, NOT(B n)), SEQ(B d, GROUP(A b, 2), C c))",
-        "OR(SEQ(A a, GROUP(B b, *)), SEQ(GROUP(A g, +), C c), SEQ(C c, B d, NOT(A n)))",
-    ],
-)
-@given(data=st.data())
-@examples(4)
-def test_branches_consume_each_others_events(structure: str, data: st.DataObject) -> None:
-    pattern = cep.parse(f"PATTERN {structure} STRATEGY consuming WITHIN 6 units")
-    case = Case(pattern, data.draw(event_frames(("A", "B", "C"), most=14)))
-    expected = labelled_matches(pattern, case.events)
-    batches = data.draw(batches_of(case.stream))
-    for evaluator in able(pattern):
-        plan = data.draw(branch_plans(evaluator, pattern))
-        check(case, expected, plan, evaluator)
-        check_in_batches(case, expected, plan, evaluator, batches, [True] * len(batches))
-
-
 def test_plans_are_over_the_plain_variables() -> None:
     with pytest.raises(cep.errors.PlanError, match="b"):
         cep.Detector(TEXT, cep.OrderPlan(["a", "b", "c"]))
@@ -96,17 +69,6 @@ def test_a_plan_may_place_negations(below: tuple[str, ...]) -> None:
     assert found == naive_matches(pattern, events)
     without = cep.evaluate(text.replace("n.x <= c.x", "n.x < -1"), stream, plan, output="count")
     assert 0 < len(found) < without.metrics.matches
-
-
-def test_the_state_is_that_of_a_few_windows() -> None:
-    pattern = cep.parse(TEXT.replace("NOT(D n)", "NOT(A n)").replace("WITHIN 9", "WITHIN 3"))
-    detector = cep.Detector(pattern, cep.OrderPlan(["a", "c"]))
-    sizes, found = [], 0
-    for batch in stream().batches(10):
-        found += len(detector.push(batch))
-        sizes.append(sum(array.nbytes for array in detector.snapshot().values()))
-    assert found + len(detector.flush()) == 500
-    assert max(sizes[100:]) <= 1.2 * max(sizes[10:30])
 
 
 def test_too_many_matches_that_wait() -> None:

@@ -122,29 +122,9 @@ PLANS = {
     "zstream": TreePlan(("c", ("a", "b"))),
 }
 
-#: Rounds far shorter than the stream.
-OPTIONS = {"zstream": {"batch_size": 64}}
-
 
 def test_there_is_a_plan_for_every_evaluator() -> None:
     assert set(PLANS) == set(PLANNED)
-
-
-@pytest.mark.parametrize("operator", ["SEQ", "AND"])
-@pytest.mark.parametrize("evaluator", PLANS)
-def test_memory_follows_the_window_not_the_stream(evaluator: str, operator: str) -> None:
-    pattern = parse(f"PATTERN {operator}(A a, B b, C c) WHERE a.x < b.x WITHIN 60 units")
-    short, long = (
-        evaluate(
-            pattern, stream_of(steady_events(count)), PLANS[evaluator],
-            evaluator=evaluator, options=OPTIONS.get(evaluator), output="count",
-        ).metrics
-        for count in (3_000, 30_000)
-    )  # fmt: skip
-    assert long.matches > 8 * short.matches > 0
-    assert 0 < long.peak_bytes < 1.5 * short.peak_bytes
-    assert long.peak_partial_matches < 1.5 * short.peak_partial_matches
-    assert long.mean_partial_matches == pytest.approx(short.mean_partial_matches, rel=0.2)
 
 
 @pytest.mark.parametrize("evaluator", PLANS)

@@ -11,23 +11,19 @@ import pytest
 
 import cepbench as cep
 from cepbench.arguments import whole
-from cepbench.engines.detection.match_batches import match_batches
 from cepbench.engines.detection.registry import default_evaluator, evaluator_for
 from cepbench.engines.detection.tasks import constructs_of, options_of
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.protocol import CONSTRUCTS, Option
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import (
-    CepbenchError,
     EvaluationError,
-    SnapshotError,
     UnsupportedPatternError,
     UnsupportedTaskError,
 )
 from cepbench.experiments.conformance.evaluator_checks import check_stream
 from cepbench.kernels import clock
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
-from tests.engines.detection.snapshots import header_of, with_header
 
 BUILT_IN = [entry.name for entry in cep.EVALUATORS.values() if entry.is_builtin]
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units")
@@ -67,25 +63,6 @@ def test_what_only_one_engine_counts() -> None:
     assert cep.evaluate(PATTERN, STREAM, ORDER).metrics.details == {}
     with pytest.raises(EvaluationError, match="other names than matches"):
         Metrics(details={"matches": 1.0})
-
-
-def test_batches_snapshots_and_files(tmp_path) -> None:
-    detector = cep.Detector(PATTERN, evaluator=NAME, options={"windows": 2})
-    found = []
-    for batch in STREAM.batches(23):
-        found.append(detector.push(batch))
-        detector.save(tmp_path / "state")
-        detector = cep.Detector.load(tmp_path / "state")
-        assert detector.options == {"windows": 2}
-    found.append(detector.flush())
-    assert detector.position == detector.metrics().events == len(STREAM)
-    tables = pd.concat(found).sort_values(["c", "a", "b"], ignore_index=True)
-    pd.testing.assert_frame_equal(
-        tables, expected().sort_values(["c", "a", "b"], ignore_index=True)
-    )
-    batches = match_batches(PATTERN, STREAM, rows=10, evaluator=NAME)
-    assert sum(table.num_rows for table in batches) == len(expected())
-    assert batches.metrics().matches == len(expected())
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, NAME])
@@ -232,65 +209,6 @@ def test_what_the_check_finds_in_declarations() -> None:
 
 
 # What is refused
-
-
-@pytest.mark.parametrize(
-    ("run", "message"),
-    [
-        (lambda: cep.Detector(PATTERN), "neither a plan nor an evaluator; cep.plan"),
-        (
-            lambda: cep.Detector(PATTERN, evaluator="tree"),
-            f"the evaluator tree cannot run without a plan; stack-nfa, sase, sase-basic, sase-backtrack, hierarchical-stacks, {NAME} can; cep.plan(pattern, st",
-        ),
-        (
-            lambda: cep.evaluate(PATTERN, STREAM, ORDER, evaluator=NAME),
-            f"{NAME} cannot run order plans; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream can; leave out the plan",
-        ),
-        (
-            lambda: cep.evaluate(PATTERN, STREAM, evaluator=NAME, node_times=True),
-            f"{NAME} cannot measure times of nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream, sase, sase-basic, "
-            "sase-backtrack can",
-        ),
-        (
-            lambda: cep.Detector(PATTERN, evaluator=NAME).node_metrics(),
-            f"{NAME} cannot count what happens at nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream, sase, sase-basic, "
-            "sase-backtrack can",
-        ),
-    ],
-)
-def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
-    with pytest.raises(CepbenchError) as caught:
-        run()
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "construct", "more"),
-    [
-        (
-            "SEQ(A a, NOT(B n), C c)",
-            "NOT",
-            ", zstream, stack-nfa, sase, sase-basic, sase-backtrack, hierarchical-stacks",
-        ),
-        ("SEQ(A a, KL(B b))", "KL", ", sase, sase-basic, sase-backtrack"),
-        (
-            "OR(SEQ(A a), SEQ(B b))",
-            "OR",
-            ", zstream, stack-nfa, sase, sase-basic, sase-backtrack, hierarchical-stacks",
-        ),
-        ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
-    ],
-)
-def test_constructs_and_strategies_that_are_not_declared(
-    text: str, construct: str, more: str
-) -> None:
-    pattern = f"PATTERN {text} WITHIN 30 units"
-    with pytest.raises(UnsupportedPatternError) as caught:
-        cep.evaluate(pattern, STREAM, evaluator=NAME)
-    assert (
-        f"{NAME} cannot run {construct}; lazy-nfa, tree, lazy-nfa-instances, tree-instances{more} can"
-        in str(caught.value)
-    )
 
 
 def test_what_a_counting_run_without_snapshots_cannot_do() -> None:
@@ -456,19 +374,3 @@ def test_positions_of_a_batch_that_is_still_to_come() -> None:
     cep.plan_evaluator("early", **DECLARED)(Early)
     with pytest.raises(EvaluationError, match="which has 50 events so far; positions count from 7"):
         cep.Detector(PATTERN, evaluator="early", position=7).push(STREAM[:50])
-
-
-def test_a_snapshot_of_another_evaluator_or_version() -> None:
-    detector = cep.Detector(PATTERN, evaluator=NAME)
-    detector.push(STREAM[:50])
-    snapshot = detector.snapshot()
-    for changed, message in (
-        ({"evaluator": "nothing-like-it"}, "no evaluator 'nothing-like-it'"),
-        ({"options": {"window": 1}}, "has no option 'window'"),
-        ({"version": 4}, "version 4, this cepbench reads 12; restore it with the version"),
-    ):
-        with pytest.raises(SnapshotError) as caught:
-            cep.Detector.restore(with_header(snapshot, {**header_of(snapshot), **changed}))
-        assert message in str(caught.value)
-    with pytest.raises(CepbenchError, match="is damaged"):
-        cep.Detector.restore({**snapshot, "run/state": snapshot["run/state"][1:]})

@@ -18,8 +18,8 @@ from cepbench.engines.runs.result import Metrics
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.parse import reread
 from tests.budgets import examples
+from tests.contract.hand_examples import STREAM
 from tests.engines.detection.constructs import FAMILIES, able, branch_plans, construct_cases
-from tests.engines.detection.hand_examples import STREAM
 from tests.engines.detection.returns import plain, returns, rows_of
 from tests.engines.detection.strategies import batches_of, stream_of
 from tests.naive.returns import returned_row
@@ -143,24 +143,6 @@ def test_batches_of_matches_have_the_columns() -> None:
 def test_what_the_stream_cannot_return(columns: str, words: str) -> None:
     with pytest.raises(StreamError, match=words):
         returned(f"SEQ(A a, KL(B b)) WITHIN 4 units RETURN {columns}")
-
-
-def test_values_are_kept_as_long_as_a_match_may_wait() -> None:
-    """Two windows, whatever the size of batches; not the whole stream."""
-    count = 2_000
-    events = pd.DataFrame(
-        {"type": list("AB") * (count // 2), "time": np.arange(count), "x": np.arange(count)}
-    )
-    stream = cep.EventStream.from_pandas(events, type="type", time="time")
-    pattern = cep.parse("PATTERN SEQ(A a, NOT(A n), B b, NOT(C m)) WITHIN 9 units RETURN a.x, b")
-    detector = cep.Detector(pattern, cep.OrderPlan(["a", "b"]))
-    sizes, found = [], []
-    for batch in stream.batches(7):
-        found += rows_of(detector.push(batch))
-        sizes.append(sum(array.nbytes for array in detector.snapshot().values()))
-    found += rows_of(detector.flush())
-    assert found == [(place, place + 1) for place in range(0, count, 2)]
-    assert max(sizes[20:]) < 1.2 * max(sizes[10:20])
 
 
 def test_a_match_that_comes_when_its_values_are_gone_is_an_error() -> None:

@@ -205,22 +205,3 @@ def test_many_starts_are_an_error() -> None:
     short = replace(pattern, conditions=())
     found = evaluate(short, events, evaluator="sase", output="count", partial_match_limit=20)
     assert found.metrics.matches == 0
-
-
-def test_state_is_bounded_by_the_window() -> None:
-    for text in ("SEQ(A a, KL(B b), C c)", "SEQ(A a, B b, C c) WHERE a.x < b.x AND [y]"):
-        peaks = []
-        for number in (6_000, 60_000):
-            row = np.arange(number)
-            columns = {
-                "type": np.array([*"ABC"])[row % 3],
-                "time": row,
-                "x": row % 5,
-                "y": row // 30,
-            }
-            stream = EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
-            pattern = parse(f"PATTERN {text} WITHIN 20 units")
-            with pieces_of(events=500):
-                result = evaluate(pattern, stream, evaluator="sase", output="count")
-            peaks.append(result.metrics.peak_bytes)
-        assert peaks[0] == peaks[1]

@@ -11,32 +11,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.runs.slices import Batch, Budget, Slice, cut
-from cepbench.errors import StreamError, UnsupportedPatternError
+from cepbench.errors import StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back, shared_keys
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
-from tests.budgets import examples
-from tests.engines.detection.constructs import (
-    FAMILIES,
-    GROUP_FAMILIES,
-    NEXT,
-    able,
-    branch_plans,
-    construct_cases,
-)
-from tests.engines.detection.strategies import batches_of, events_of, stream_of
-from tests.engines.reuse.test_reuse import HIERARCHY, frames, plans
-from tests.net.ways import batches_with_positions, matches_of, starts_in
-
-#: All constructs and strategies.
-ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}
+from tests.contract.ways import batches_with_positions, matches_of
+from tests.engines.detection.strategies import events_of, stream_of
 
 
 def parts_of(stream: EventStream, key: str | None, parts: int) -> np.ndarray:
@@ -56,84 +41,6 @@ def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]
         tuple(tuple(its) if isinstance(its := row[name], list) else its for name in names)
         for row in rows
     )
-
-
-@pytest.mark.kernel
-@pytest.mark.parametrize("family", ALL)
-@given(data=st.data())
-@examples(5)
-def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(ALL[family]))
-    pattern, stream = case.pattern, case.stream
-    if data.draw(st.booleans()):
-        pattern = replace(pattern, equivalences=("s",))
-    if pattern.strategy.name != "consuming" and data.draw(st.integers(0, 3)) == 0:
-        pattern = replace(pattern, output="non_overlap")
-    keys = shared_keys(pattern)
-    needs_key = pattern.output != "all" or pattern.strategy.name == "consuming"
-    if needs_key and not keys:
-        with pytest.raises(UnsupportedPatternError, match="one pass"):
-            SliceDetection(pattern)
-        return
-    key = (
-        data.draw(st.sampled_from(keys))
-        if keys and (needs_key or data.draw(st.booleans()))
-        else None
-    )
-    parts = 1 if key is None else data.draw(st.integers(1, 3))
-    of_event = parts_of(stream, key, parts)
-    starts = [] if needs_key else data.draw(starts_in(case.events))
-    evaluator = data.draw(st.sampled_from(able(pattern) or [None]))
-    assume(evaluator)
-    plan = data.draw(branch_plans(evaluator, pattern))
-    cuts = data.draw(st.booleans())
-    whole = cep.evaluate(pattern, stream, plan, evaluator=evaluator, output="arrow")
-    found, counted = [], 0
-    detection = SliceDetection(pattern, evaluator, key=key)
-    for number, (start, end) in enumerate(cut(starts)):
-        part = Slice(number, start, end, plan)
-        for its in range(parts):
-            needed = detection.events_of(part, stream.timestamps) & (of_event == its)
-            rows = np.flatnonzero(needed)
-            pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
-            found += matches_of(detection, part, pieces, cuts=not needs_key and cuts)
-            (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
-            counted += counts["matches"]
-            assert counts["events"] + counts["copied"] == len(rows)
-    assert rows_of(found, pattern) == rows_of([whole.arrow], pattern)
-    assert counted == whole.metrics.matches
-
-
-@pytest.mark.kernel
-@given(plan=plans(), frame=frames(), data=st.data())
-@examples(8)
-def test_any_slices_of_a_workload(
-    plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
-) -> None:
-    frame = frame.reset_index(drop=True)
-    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
-    detection = SliceDetection(plan.workload)
-    whole = cep.evaluate(plan.workload, stream, plan, output="arrow")
-    times = st.sampled_from([0, *frame["time"].tolist()])
-    starts = sorted(data.draw(st.sets(times, max_size=3)))
-    cuts, found, counted = data.draw(st.booleans()), [], Counter[str]()
-    try:
-        detection.detector(plan)
-    except cep.CepbenchError as error:
-        assume("after the end of its window" not in str(error))
-        raise
-    for number, (start, end) in enumerate(cut(starts)):
-        part = Slice(number, start, end, plan)
-        rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
-        pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
-        found += matches_of(detection, part, pieces, cuts=cuts)
-        (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
-        counted.update(counts["matches"])
-    assert counted == {query: its.metrics.matches for query, its in whole.items()}
-    for query, its in whole.items():
-        own = [row[query] for table in found for row in table.to_pylist() if row["query"] == query]
-        table = pa.Table.from_pylist(own, its.arrow.schema)
-        assert rows_of([table], its.pattern) == rows_of([its.arrow], its.pattern)
 
 
 @pytest.mark.parametrize(

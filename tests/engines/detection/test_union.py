@@ -10,18 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.runs.matches import BranchMatches, SetColumn, matches_of_rows
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, UnionPlan
-from tests.budgets import examples
-from tests.engines.detection.checks import check, check_in_batches
-from tests.engines.detection.constructs import branch_plans
-from tests.engines.detection.strategies import Case, batches_of, event_frames, stream_of
-from tests.naive.matcher import labelled_matches
+from tests.engines.detection.strategies import stream_of
 
 
 def written_order(pattern: Pattern) -> OrderPlan | UnionPlan:
@@ -34,87 +29,6 @@ def drawn(count: int, types: str, *, seed: int, ticks: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     times = np.sort(rng.integers(0, ticks, count))
     return pd.DataFrame({"type": rng.choice(list(types), count), "time": times})
-
-
-#: Under OR: consuming; a twin that waits before one that does not; and the other way round.
-KEEPING = {
-    "consuming": "OR(SEQ(A a, B b), SEQ(A a, C c)) STRATEGY consuming WITHIN 8 units",
-    "waiting twin first": "OR(SEQ(A a, B b, NOT(C n)), AND(A a, B b)) WITHIN 8 units",
-    "waiting twin last": "OR(AND(A a, B b), SEQ(A a, B b, NOT(C n))) WITHIN 8 units",
-}
-
-
-#: Branches over equal variables, of which some wait for a negated event, in every order.
-WAITING = {
-    "first": "OR(SEQ(A a, NOT(B n)), SEQ(A a))",
-    "last": "OR(SEQ(A a), SEQ(A a, NOT(B n)))",
-    "between": "OR(SEQ(A a, B b), AND(A a, B b, NOT(B n)), AND(A a, B b))",
-    "around": "OR(SEQ(A a, B b, NOT(A n)), AND(A a, B b), AND(B b, A a, NOT(A n)))",
-    "all": "OR(SEQ(A a, NOT(A n)), AND(A a, NOT(B m)))",
-    "of several names": "OR(SEQ(A a, NOT(B n)), SEQ(A b, NOT(B n)), SEQ(A a), SEQ(A b))",
-    "of sets": "OR(SEQ(KL(A a), B b, NOT(A n)), AND(KL(A a), B b))",
-}
-
-
-@pytest.mark.kernel
-@pytest.mark.parametrize("shape", WAITING)
-@given(data=st.data())
-@examples(15)
-def test_twins_that_wait(shape: str, data: st.DataObject) -> None:
-    """What is held back, reported before, cut off by a batch's end, put away and taken up again."""
-    window = data.draw(st.sampled_from([3, 1, 2, 8]))
-    pattern = parse(f"PATTERN {WAITING[shape]} WITHIN {window} units")
-    events = data.draw(event_frames(("A", "B"), most=8))
-    case = Case(pattern, events)
-    batches = data.draw(batches_of(case.stream))
-    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    expected = labelled_matches(pattern, events)
-    check_in_batches(case, expected, written_order(pattern), "tree", batches, restored)
-
-
-#: Branches that run as one plan, with constants, sets and checks in each of them.
-CONSUMING = {
-    "constants": (
-        "OR(SEQ(A a, B b), AND(A c, C d), SEQ(C e, A f)) WHERE a.x + b.x > 1 "
-        "AND c.x - d.x < 0.5 AND e.x * f.x != 2 AND e.y + f.y + 1 > 0"
-    ),
-    "sets": (
-        "OR(SEQ(A a, B b), SEQ(KL(C c), B d), AND(A e, KL(B f))) WHERE a.x + b.x > 1 "
-        "AND sum(c.x) + d.x < 3 AND c[1].x > -1 AND count(f.x) + e.y > 1 AND f[i].y >= f[i-1].y - 1"
-    ),
-    "checks": (
-        "OR(SEQ(A a, NOT(C n), B b), SEQ(B c, NOT(A m), NOT(C k), A d)) WHERE n.x + a.x > 1 "
-        "AND m.x - c.x < 0.5 AND k.y + d.y > 0"
-    ),
-    "variables in another order": "OR(SEQ(A a, B b, C c), SEQ(B b, A a, C c), AND(C c, A a))",
-}
-
-
-@pytest.mark.kernel
-@pytest.mark.parametrize("shape", CONSUMING)
-@given(data=st.data())
-@examples(15)
-def test_branches_that_consume_run_as_one_plan(shape: str, data: st.DataObject) -> None:
-    pattern = parse(f"PATTERN {CONSUMING[shape]} STRATEGY consuming WITHIN 5 units")
-    case = Case(pattern, data.draw(event_frames(("A", "B", "C"), most=12)))
-    expected = labelled_matches(pattern, case.events)
-    plan = data.draw(branch_plans("tree", pattern))
-    check(case, expected, plan, "tree")
-    batches = data.draw(batches_of(case.stream))
-    check_in_batches(case, expected, plan, "tree", batches, [True] * len(batches))
-
-
-@pytest.mark.parametrize("text", KEEPING.values(), ids=KEEPING)
-def test_what_is_kept_does_not_grow_with_the_stream(text: str) -> None:
-    pattern = parse(f"PATTERN {text}")
-    detector = Detector(pattern, written_order(pattern))
-    stream = stream_of(drawn(20_000, "ABC", seed=1, ticks=20_000))
-    sizes = []
-    for batch in stream.batches(1_000):
-        detector.push(batch)
-        sizes.append(sum(array.nbytes for array in detector.snapshot().values()))
-    early, late = max(sizes[:5]), max(sizes[5:])
-    assert late < 1.5 * early
 
 
 def test_very_many_events_at_one_timestamp() -> None:

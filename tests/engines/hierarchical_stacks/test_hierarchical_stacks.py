@@ -22,16 +22,13 @@ from cepbench.engines.hierarchical_stacks.kernels import sequences, stacks
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.protocol import Arguments, Task
-from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.kernels import counts
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.planning.plans.model import OrderPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.strategies import Case, batches_of, event_frames, events_of, stream_of
+from tests.engines.detection.strategies import batches_of, event_frames, events_of, stream_of
 from tests.engines.detection.test_metrics import steady_events
 from tests.naive.matcher import naive_matches
 
@@ -120,37 +117,6 @@ def test_keyed_pointers_by_hand() -> None:
     assert sorted(found) == [(0, 4), (0, 6), (1, 5), (3, 6)]
 
 
-CONDITIONS = ("a.y = b.y", "b.y = c.y", "a.y = c.y", "n.y = a.y", "n.y = c.y", "a.s = b.s",
-              "b.s = c.s", "a.y = b.x", "b.x = c.y", "n.x > b.x", "a.x < c.x", "a.x > 0", "b.x > 0",
-              "n.x > 0", "c.x > 1", "(a.x < c.x OR a.y = 1)")  # fmt: skip
-
-ITEMS = ("A a, NOT(B n), B b, C c", "NOT(B n), A a, B b, A c", "A a, A b, NOT(C n), ANY c",
-         "ANY a, NOT(A n), B b, B c", "A a, B b, A c, NOT(C n)")  # fmt: skip
-
-
-@st.composite
-def queries(draw: st.DrawFn) -> Pattern:
-    where = " AND ".join(sorted(draw(st.sets(st.sampled_from(CONDITIONS), min_size=1, max_size=4))))
-    window = draw(st.sampled_from([9, 4, 20]))
-    items = draw(st.sampled_from(ITEMS))
-    return parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN {window} units")
-
-
-@given(data=st.data())
-def test_any_conditions_any_rounds(data: st.DataObject) -> None:
-    """Filters, pointers by value and programs, with rounds and chunks of matches of any size."""
-    case = Case(data.draw(queries()), data.draw(event_frames("ABC", most=18)))
-    rounds = data.draw(st.sampled_from([1, 2, 5, 99]))
-    with pieces_of(events=rounds, matches=data.draw(st.integers(1, 2)), room=0):
-        matches = evaluate(case.pattern, case.stream, evaluator="hierarchical-stacks").matches
-        counted = evaluate(
-            case.pattern, case.stream, evaluator="hierarchical-stacks", output="count"
-        )
-    found = [match for _, match in found_in(case.pattern, matches)]
-    assert set(found) == naive_matches(case.pattern, case.events)
-    assert counted.metrics.matches == len(found)
-
-
 #: Events of type D are at a level above those of A and B.
 CONCEPTS = ConceptHierarchy({"D": {"P": ["A", "B"]}})
 
@@ -195,29 +161,6 @@ def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
     for number, count in zip(left, shared.numbers, strict=True):
         assert len(set(found[number])) == len(found[number]) == count
         assert set(found[number]) == naive_matches(several[number], events)
-
-
-def test_memory_follows_the_window_not_the_stream() -> None:
-    text = (
-        "PATTERN SEQ(A a, NOT(B n), B b, C c) WHERE a.x < b.x AND n.x > b.x AND a.y = c.y "
-        "WITHIN 60 units"
-    )
-    with pieces_of(events=64):
-        short, long = (
-            evaluate(
-                text,
-                # All values differ but for a few: those that are too old are forgotten too.
-                stream_of(steady_events(count).assign(y=[n // 12 for n in range(count)])),
-                evaluator="hierarchical-stacks",
-                output="count",
-            ).metrics
-            for count in (1_000, 10_000)
-        )
-    assert long.matches > 8 * short.matches > 0
-    assert 0 < long.peak_bytes < 1.5 * short.peak_bytes
-    assert 0 < long.peak_buffered_events < 1.5 * short.peak_buffered_events
-    assert short.peak_partial_matches == long.peak_partial_matches == 0
-    assert long.comparisons > 0 and long.partial_matches_created > 0
 
 
 def test_what_the_construction_extends() -> None:
@@ -330,28 +273,6 @@ def test_batches_of_one_event_rarely_arrange_the_stacks() -> None:
         held = shared.stacks
     assert shared.numbers == [len(rows) for rows in advanced(shared_by([query]), stream)] > [0]
     assert 2 < arranged < 40
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["AND(A a, B b)", "SEQ(A a, KL(B b))", "SEQ(A a, B b) STRATEGY consuming",
-     "SEQ(A a, B b) STRATEGY strict_contiguity"],
-)  # fmt: skip
-def test_what_is_refused_by_name(text: str) -> None:
-    with pytest.raises(UnsupportedPatternError, match="hierarchical-stacks cannot run"):
-        evaluate(
-            f"PATTERN {text} WITHIN 5 units",
-            stream_of(events_of("A@1")),
-            evaluator="hierarchical-stacks",
-        )
-
-
-def test_plans_are_refused() -> None:
-    with pytest.raises(UnsupportedTaskError, match=r"cannot run order plans.*leave out the plan"):
-        evaluate(
-            "PATTERN SEQ(A a, B b) WITHIN 5 units", stream_of(events_of("A@1 B@2")),
-            OrderPlan(["a", "b"]), evaluator="hierarchical-stacks",
-        )  # fmt: skip
 
 
 def test_kernels_are_compiled_once() -> None:

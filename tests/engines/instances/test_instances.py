@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -13,10 +10,8 @@ from hypothesis import strategies as st
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
-from tests.engines.detection.snapshots import with_digest
 from tests.engines.detection.strategies import cases, events_of, plans_for, stream_of
 from tests.engines.detection.test_metrics import most_at_once, part_of, spans, steady_events
 from tests.naive.matcher import naive_matches
@@ -142,42 +137,6 @@ def test_crowded_windows(evaluator: str, name: str) -> None:
     assert len(pd.concat(pieces)) == expected.metrics.matches
     assert its.comparisons == found.metrics.comparisons
     assert its.peak_partial_matches == found.metrics.peak_partial_matches
-
-
-@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(s)"])
-@each_engine
-def test_contiguity_is_refused_by_name(evaluator: str, strategy: str) -> None:
-    name = strategy.partition("(")[0]
-    with pytest.raises(UnsupportedPatternError) as caught:
-        Detector(
-            f"PATTERN SEQ(A a, B b) STRATEGY {strategy} WITHIN 5 units",
-            OrderPlan(["a", "b"]),
-            evaluator=evaluator,
-        )
-    assert f"{evaluator} cannot run STRATEGY {name}; lazy-nfa, tree, sase" in str(caught.value)
-
-
-def changed(array: np.ndarray, how: str) -> Any:
-    return {"shorter": array[:-1], "floats": array.astype(np.float32), "flat": array.reshape(-1)}[
-        how
-    ]
-
-
-@pytest.mark.parametrize("how", ["missing", "shorter", "floats", "flat"])
-def test_a_snapshot_whose_arrays_do_not_fit(how: str) -> None:
-    pattern = parse("PATTERN SEQ(A a, KL(B b), C c) WHERE b.x > a.x WITHIN 9 units")
-    detector = Detector(pattern, OrderPlan(["a", "b", "c"]), evaluator="tree-instances")
-    detector.push(stream_of(steady_events(60)))
-    snapshot = detector.snapshot()
-    names = [name for name in snapshot if name.startswith("run/engines/0/state/")]
-    for name in names:
-        array = snapshot[name]
-        if how == "flat" and array.ndim == 1:
-            continue
-        others = {key: its for key, its in snapshot.items() if key != name}
-        broken = others if how == "missing" else others | {name: changed(array, how)}
-        with pytest.raises(SnapshotError, match="damaged"):
-            Detector.restore(with_digest(broken))
 
 
 def test_both_take_the_plans_of_their_columnar_twins() -> None:

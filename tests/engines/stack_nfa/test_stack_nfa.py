@@ -6,25 +6,18 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask
-from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.stack_nfa.engine import StackEngine
-from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.patterns.model import Attribute
 from cepbench.patterns.parse import parse
-from cepbench.planning.plans.model import OrderPlan
 from cepbench.planning.plans.tree import Tree
 from cepbench.presentation.comparison.compare import compare
 from cepbench.streams.numeric import NumericReader
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.strategies import Case, event_frames, events_of, stream_of
+from tests.engines.detection.strategies import events_of, stream_of
 from tests.engines.detection.test_metrics import steady_events
-from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -95,43 +88,6 @@ def test_values_that_all_events_share(conditions: str, shared: list[str]) -> Non
         assert len({value.name for value in part.values() if isinstance(value, Attribute)}) == 1
 
 
-EQUALITIES = ("a.y = b.y", "b.y = c.y", "a.y = c.y", "n.y = a.y", "n.y = c.y", "a.s = b.s",
-              "b.s = c.s", "a.y = b.x", "b.x = c.y", "n.x > b.x", "a.x < c.x", "(a.x < c.x OR a.y = 1)")  # fmt: skip
-
-
-@given(data=st.data())
-def test_any_partitions_any_rounds(data: st.DataObject) -> None:
-    """Equalities of all kinds, with rounds and chunks of matches of any size."""
-    items = data.draw(st.sampled_from(["A a, NOT(B n), B b, C c", "NOT(B n), A a, B b, A c"]))
-    where = " AND ".join(data.draw(st.sets(st.sampled_from(EQUALITIES), min_size=1, max_size=5)))
-    case = Case(
-        parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN 9 units"),
-        data.draw(event_frames("ABC", most=18)),
-    )
-    with pieces_of(events=data.draw(st.sampled_from([1, 2, 5, 99])), matches=1):
-        matches = evaluate(case.pattern, case.stream, evaluator="stack-nfa").matches
-        counted = evaluate(case.pattern, case.stream, evaluator="stack-nfa", output="count")
-    found = [match for _, match in found_in(case.pattern, matches)]
-    assert set(found) == naive_matches(case.pattern, case.events)
-    assert counted.metrics.matches == len(found)
-
-
-def test_memory_follows_the_window_not_the_stream() -> None:
-    text = "PATTERN SEQ(A a, NOT(B n), B b, C c) WHERE a.x < b.x AND n.x > b.x WITHIN 60 units"
-    with pieces_of(events=64):
-        short, long = (
-            evaluate(
-                text, stream_of(steady_events(count)), evaluator="stack-nfa", output="count"
-            ).metrics
-            for count in (1_000, 10_000)
-        )
-    assert long.matches > 8 * short.matches > 0
-    assert 0 < long.peak_bytes < 1.5 * short.peak_bytes
-    assert 0 < long.peak_buffered_events < 1.5 * short.peak_buffered_events
-    assert short.peak_partial_matches == long.peak_partial_matches == 0
-    assert long.comparisons > long.partial_matches_created > 0
-
-
 def test_what_the_search_extends() -> None:
     """Sequences are extended from the last item on, and only those that conditions leave."""
     events = pd.DataFrame({"type": list("AABBC"), "time": range(5), "x": [0.0, 1.0, 2.0, 0.5, 1.0]})
@@ -152,26 +108,6 @@ def test_it_is_compared_with_engines_that_run_plans() -> None:
         ["none", "stack-nfa", "ok"], ["TRIVIAL", "tree", "ok"], ["DP-B", "tree", "ok"]
     ]  # fmt: skip
     assert found["matches"].nunique() == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["AND(A a, B b)", "SEQ(A a, KL(B b))", "SEQ(A a, B b) STRATEGY consuming",
-     "SEQ(A a, B b) STRATEGY strict_contiguity"],
-)  # fmt: skip
-def test_what_is_refused_by_name(text: str) -> None:
-    with pytest.raises(UnsupportedPatternError, match="stack-nfa cannot run"):
-        evaluate(
-            f"PATTERN {text} WITHIN 5 units", stream_of(events_of("A@1")), evaluator="stack-nfa"
-        )
-
-
-def test_plans_are_refused() -> None:
-    with pytest.raises(UnsupportedTaskError, match=r"cannot run order plans.*leave out the plan"):
-        evaluate(
-            "PATTERN SEQ(A a, B b) WITHIN 5 units", stream_of(events_of("A@1 B@2")),
-            OrderPlan(["a", "b"]), evaluator="stack-nfa",
-        )  # fmt: skip
 
 
 def test_kernels_are_compiled_once() -> None:

@@ -17,22 +17,19 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.zstream.engine import ZStreamEngine
-from cepbench.errors import PartialMatchLimitError, StreamError, UnsupportedPatternError
+from cepbench.errors import PartialMatchLimitError, StreamError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from cepbench.streams.numeric import NumericReader
-from tests.engines.detection.checks import check_in_batches
-from tests.engines.detection.constructs import FAMILIES, branch_plans, construct_cases
 from tests.engines.detection.strategies import (
     batches_of,
-    cases,
     event_frames,
     events_of,
     stream_of,
     tree_plans,
     with_all_records,
 )
-from tests.naive.matcher import labelled_matches, naive_matches
+from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -59,37 +56,6 @@ def engine_after(
     engine = ZStreamEngine(task, batch_size=1 << 16, hashing=True, as_given=False)
     engine.run(stream_of(events), 0, ended=False)
     return engine
-
-
-@given(data=st.data())
-def test_any_tree_any_size_of_rounds(data: st.DataObject) -> None:
-    """Hashing and the size of rounds change no match, whether counted or listed."""
-    case = data.draw(cases(sizes=(1, 5)))
-    expected = naive_matches(case.pattern, case.events)
-    plan = data.draw(tree_plans(case.pattern.names))
-    options = {
-        "batch_size": data.draw(st.sampled_from([1, 2, 3, 7, 8192])),
-        "hashing": data.draw(st.booleans()),
-    }
-    for output in ("matches", "count"):
-        result = evaluate(
-            case.pattern, case.stream, plan, evaluator="zstream", options=options, output=output
-        )
-        assert result.metrics.matches == len(expected)
-        if output == "matches":
-            found = {tuple(row) for row in result.matches.to_numpy().tolist()}
-            assert found == expected
-
-
-@pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction"])
-@given(data=st.data())
-def test_any_pushes(family: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(FAMILIES[family]))
-    batches = data.draw(batches_of(case.stream))
-    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    plan = data.draw(branch_plans("zstream", case.pattern))
-    expected = labelled_matches(case.pattern, case.events)
-    check_in_batches(case, expected, plan, "zstream", batches, restored)
 
 
 def test_figure_5() -> None:
@@ -222,22 +188,6 @@ def test_any_negation_and_pair_on_the_right(data: st.DataObject) -> None:
     assert result.metrics.partial_matches_created <= tree_run.metrics.partial_matches_created
 
 
-@pytest.mark.parametrize("tree", [(("a", "b"), ("c", "d")), ((("a", "b"), "c"), "d")])
-@pytest.mark.parametrize("output", ["count", "arrow"])
-def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> None:
-    """The same events again and again, so that from the second time on every round is the same."""
-    rng = np.random.default_rng(4)
-    block = pd.DataFrame({"type": rng.choice(list("ABCD"), 512), "x": rng.random(512)})
-    text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x WITHIN 20 units"
-    peaks = []
-    for times in (3, 30):
-        events = pd.concat([block] * times, ignore_index=True)
-        events["time"] = np.arange(len(events))
-        metrics = found_by(text, tree, events, output, batch_size=256).metrics
-        peaks.append((metrics.peak_bytes, metrics.peak_partial_matches))
-    assert peaks[0] == peaks[1]
-
-
 @pytest.mark.parametrize("rare", ["AB", "CD"])
 def test_of_two_pairs_the_rarer_one_is_made(rare: str) -> None:
     """The metrics are those of the plan, whichever pair is only counted; so is the node table."""
@@ -307,12 +257,6 @@ def test_a_limit_that_no_cut_can_keep() -> None:
             "PATTERN AND(A a, B b, C c) WITHIN 5 units", stream_of(events),
             TreePlan((("a", "b"), "c")), evaluator="zstream", partial_match_limit=100,
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("text", ["SEQ(A a, KL(B b))", "SEQ(A a, B b) STRATEGY consuming"])
-def test_what_is_refused_by_name(text: str) -> None:
-    with pytest.raises(UnsupportedPatternError, match="zstream cannot run"):
-        Detector(f"PATTERN {text} WITHIN 5 units", OrderPlan(["a", "b"]), evaluator="zstream")
 
 
 @given(data=st.data())

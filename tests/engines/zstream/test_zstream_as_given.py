@@ -18,9 +18,8 @@ from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
 from cepbench.planning.plans.tree import leaves, post_order
-from tests.engines.detection.constructs import FAMILIES, branch_plans, construct_cases
-from tests.engines.detection.strategies import cases, stream_of, tree_plans
-from tests.naive.matcher import labelled_matches, naive_matches
+from tests.engines.detection.strategies import stream_of
+from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -188,37 +187,6 @@ def test_the_work_of_each_operator_is_that_of_the_algorithms(
     assert metrics.matches == len(naive_matches(parse(text), events))
     for name in WORK:
         assert metrics.work[name] == nodes[name].sum()
-
-
-@given(data=st.data())
-def test_any_pattern_has_the_same_matches(data: st.DataObject) -> None:
-    case = data.draw(cases(sizes=(1, 5)))
-    plan = data.draw(tree_plans(case.pattern.names))
-    size = data.draw(st.sampled_from([1, 2, 7, 8192]))
-    expected = naive_matches(case.pattern, case.events)
-    for output in ("matches", "count"):
-        result = evaluate(
-            case.pattern, case.stream, plan, evaluator="zstream", output=output,
-            options={"as_given": True, "batch_size": size, "hashing": data.draw(st.booleans())},
-        )  # fmt: skip
-        assert result.metrics.matches == len(expected)
-        if output == "matches":
-            assert {tuple(row) for row in result.matches.to_numpy().tolist()} == expected
-
-
-@pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction"])
-@given(data=st.data())
-def test_any_negation_and_disjunction_has_the_same_matches(
-    family: str, data: st.DataObject
-) -> None:
-    case = data.draw(construct_cases(FAMILIES[family]))
-    plan = data.draw(branch_plans("zstream", case.pattern))
-    expected = labelled_matches(case.pattern, case.events)
-    result = evaluate(
-        case.pattern, case.stream, plan, evaluator="zstream", output="count",
-        options={"as_given": True},
-    )  # fmt: skip
-    assert result.metrics.matches == len(expected)
 
 
 def test_query_7_pays_for_its_pairs() -> None:

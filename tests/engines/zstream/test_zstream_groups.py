@@ -12,55 +12,17 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PlanError
-from tests.engines.detection.constructs import placed_plans
-from tests.engines.detection.strategies import TYPES, batches_of, event_frames, events_of, stream_of
+from tests.engines.detection.strategies import TYPES, event_frames, events_of, stream_of
 from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
 
-#: Groups between others, at either end, beside negations, under AND, and two of them.
-STRUCTURES = (
-    "SEQ(A a, GROUP(B b, {}), C c, D d)",
-    "SEQ(D d, A a, GROUP(B b, {}), C c)",
-    "SEQ(A a, GROUP(B b, {}), AND(C c, D d))",
-    "AND(SEQ(A a, GROUP(B b, {}), C c), D d)",
-    "SEQ(GROUP(B b, {}), A a, C c, D d)",
-    "SEQ(A a, C c, D d, GROUP(B b, {}))",
-    "SEQ(A a, GROUP(B b, {}), C c, GROUP(B h, +), D d)",
-    "SEQ(A a, GROUP(B b, {}), C c, NOT(B n), D d)",
-    "SEQ(A a, GROUP(B b, {}), NOT(D n), C c, B d)",
-    "SEQ(A a, B d, GROUP(B b, {}), B c)",
-)
 #: On single events, finished groups, and both with variables that may be joined above the group.
 CONDITIONS = (
     "b.x >= a.x", "b.y != d.y", "b.x < c.x", "b.s = a.s", "b.y >= 0",
     "sum(b.y) > 0", "sum(b.x) > 1", "count(b.x) > 1", "max(b.x) > c.x", "avg(b.x) < d.x",
     "b[1].y < b[last].y", "b[i].x >= b[i-1].x", "sum(b.y) > 2 * c.y", "a.y <= c.y",
 )  # fmt: skip
-
-
-@given(data=st.data())
-def test_any_plan_any_placement_any_rounds(data: st.DataObject) -> None:
-    structure = data.draw(st.sampled_from(STRUCTURES))
-    structure = structure.format(data.draw(st.sampled_from("++*23")))
-    conditions = data.draw(st.lists(st.sampled_from(CONDITIONS), max_size=3, unique=True))
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    pattern = cep.parse(f"PATTERN {structure} {where} WITHIN {data.draw(st.integers(4, 12))} units")
-    events = data.draw(event_frames("ABBCD", most=18))
-    expected = naive_matches(pattern, events)
-    plan = data.draw(placed_plans(pattern))
-    stream = stream_of(events)
-    for evaluator, size in (("zstream", 1), ("zstream", 5), ("zstream", 99), ("tree", None)):
-        options = {} if size is None else {"batch_size": size}
-        found = cep.evaluate(pattern, stream, plan, evaluator=evaluator, options=options)
-        rows = [tuple(row) for row in found.matches.itertuples(index=False)]
-        assert len(rows) == len(expected)
-        assert {*rows} == expected
-    detector, count = cep.Detector(pattern, plan, evaluator="zstream", output="count"), 0
-    for batch in data.draw(batches_of(stream)):
-        count += detector.push(batch)
-        detector = cep.Detector.restore(detector.snapshot())
-    assert count + detector.flush() == len(expected)
 
 
 @given(data=st.data())

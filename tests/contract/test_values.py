@@ -18,20 +18,20 @@ from cepbench.engines.runs.slices import Slice, cut
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back
-from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases
+from tests.contract.cases import FORMS, ContractCase, stream_in
+from tests.contract.tally import Tally, explored
+from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases, neighbour_cases
 from tests.engines.aggregation.sharing_cases import workload_cases
 from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import Case, batches_of, statistics_for
 from tests.naive.aggregates import naive_rows, naive_values
-from tests.net.cases import FORMS, NetCase, stream_in
-from tests.net.tally import Tally, explored
 
 pytestmark = [
     pytest.mark.kernel,
     pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning"),
 ]
 
-SIMPLE = aggregate_cases(SEQUENCES) | aggregate_cases(SEQUENCES, typed=True)
+SIMPLE = aggregate_cases(SEQUENCES) | aggregate_cases(SEQUENCES, typed=True) | neighbour_cases()
 CASES = SIMPLE | aggregate_cases(typed=True)
 
 
@@ -47,13 +47,13 @@ class _Choice:
         return {"evaluator": self.evaluator, "emit": self.emit, "scope": self.scope}
 
 
-def whole(case: NetCase, how: _Choice, data: st.DataObject) -> None:
+def whole(case: ContractCase, how: _Choice, data: st.DataObject) -> None:
     found = cep.aggregate(case.pattern, case.stream, how.method, **how.arguments)
     _agrees(case, how, found.rows)
     assert len(found.values) == len(found.rows)
 
 
-def live(case: NetCase, how: _Choice, data: st.DataObject) -> None:
+def live(case: ContractCase, how: _Choice, data: st.DataObject) -> None:
     live = cep.Aggregator(case.pattern, how.method, **how.arguments)
     rows: list[Row] = []
     for batch in data.draw(batches_of(case.stream)):
@@ -64,7 +64,7 @@ def live(case: NetCase, how: _Choice, data: st.DataObject) -> None:
     _agrees(case, how, rows)
 
 
-def sliced(case: NetCase, how: _Choice, data: st.DataObject) -> None:
+def sliced(case: ContractCase, how: _Choice, data: st.DataObject) -> None:
     task = SliceAggregation(case.pattern, how.method, how.emit, how.scope, how.evaluator)
     times = case.stream.timestamps
     known = [*dict.fromkeys(times.tolist())] or [0]
@@ -83,7 +83,7 @@ def sliced(case: NetCase, how: _Choice, data: st.DataObject) -> None:
     _agrees(case, how, sorted(rows, key=lambda row: row.position))
 
 
-def at_times(case: NetCase, how: _Choice, data: st.DataObject) -> None:
+def at_times(case: ContractCase, how: _Choice, data: st.DataObject) -> None:
     times = data.draw(_times(case.events, 10**9 if case.pattern.window.is_datetime else 1))
     if not cep.AGGREGATORS[how.method].expires:
         end = int(case.events["time"].iloc[:1].sum()) + case.pattern.window.length
@@ -103,7 +103,7 @@ def _forms(patterns: Iterable[Pattern]) -> st.SearchStrategy[str]:
     return st.sampled_from([form for form in FORMS if not (sums and form == "decimals")])
 
 
-def _agrees(case: NetCase, how: _Choice, rows: list[Row]) -> None:
+def _agrees(case: ContractCase, how: _Choice, rows: list[Row]) -> None:
     assert len(rows) == len(set(rows)), "the same row twice"
     assert set(rows) == naive_rows(case.pattern, case.events, emit=how.emit, scope=how.scope)
     positions = [row.position for row in rows]
@@ -118,7 +118,7 @@ def _times(events: pd.DataFrame, unit: int) -> st.SearchStrategy[list[int]]:
     )
 
 
-WAYS: Mapping[str, Callable[[NetCase, _Choice, st.DataObject], None]] = {
+WAYS: Mapping[str, Callable[[ContractCase, _Choice, st.DataObject], None]] = {
     "whole": whole, "live": live, "sliced": sliced, "at times": at_times,
 }  # fmt: skip
 
@@ -135,7 +135,7 @@ def _check(data: st.DataObject, tally: Tally, name: str) -> None:
     """One pattern in all ways."""
     entry = cep.AGGREGATORS[name]
     drawn = data.draw(CASES if data.draw(st.integers(0, 3)) == 0 else SIMPLE)
-    case = NetCase(drawn.pattern, drawn.events, data.draw(_forms([drawn.pattern])))
+    case = ContractCase(drawn.pattern, drawn.events, data.draw(_forms([drawn.pattern])))
     if not entry.expires:
         times = case.events["time"]
         within = times - times.iloc[:1].sum() <= case.pattern.window.length

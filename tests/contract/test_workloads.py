@@ -12,12 +12,13 @@ import cepbench as cep
 from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.detection.tasks import evaluator_without_plan
 from cepbench.engines.runs.protocol import Evaluator
+from tests.contract.cases import WorkloadCase, statistics_of, workload_cases
+from tests.contract.declared import ALL, families_of, outputs_of, refused
+from tests.contract.entries import EVALUATORS
+from tests.contract.tally import Tally, explored
+from tests.contract.ways import agrees, found, frame_of, in_slices
 from tests.engines.detection.strategies import batches_of
 from tests.engines.reuse.test_reuse import frames, plans
-from tests.net.cases import WorkloadCase, statistics_of, workload_cases
-from tests.net.declared import ALL, families_of, outputs_of, refused
-from tests.net.tally import Tally, explored
-from tests.net.ways import agrees, found, frame_of, in_slices
 
 pytestmark = [
     pytest.mark.kernel,
@@ -118,7 +119,7 @@ WAYS: Mapping[str, Callable[[WorkloadCase, _Choice, st.DataObject], None]] = {
 PLANNERS = [its.name for its in cep.WORKLOAD_PLANNERS.values() if its.shares == "matches"]
 
 
-@pytest.mark.parametrize("name", cep.EVALUATORS)
+@pytest.mark.parametrize("name", EVALUATORS)
 def test_engine(name: str, tally: Tally, seeds: Callable[[int], Sequence[int]]) -> None:
     tally.pinned, tally.most = name, 0.8
 

@@ -1,4 +1,4 @@
-"""Patterns and streams of the net."""
+"""Patterns and streams that all entries are tried on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMS: Mapping[str, Mapping[str, pa.DataType] | None] = {
 
 
 @dataclass(frozen=True, eq=False)
-class NetCase(Case):
+class ContractCase(Case):
     """A pattern and events, in a form."""
 
     form: str = "pandas"
@@ -44,7 +44,7 @@ class NetCase(Case):
         return twin(self.pattern, self.events)
 
     def __repr__(self) -> str:
-        return super().__repr__().replace("Case(", f"NetCase({self.form}, ")
+        return super().__repr__().replace("Case(", f"ContractCase({self.form}, ")
 
 
 def twin(pattern: Pattern, events: pd.DataFrame) -> set[Labelled]:
@@ -68,7 +68,7 @@ def stream_in(form: str, events: pd.DataFrame, *, is_datetime: bool) -> cep.Even
 
 
 @st.composite
-def net_cases(draw: st.DrawFn, families: st.SearchStrategy[Family]) -> NetCase:
+def contract_cases(draw: st.DrawFn, families: st.SearchStrategy[Family]) -> ContractCase:
     """A case of a family, maybe under a hierarchy, with either output, in any form."""
     family = draw(families)
     hierarchy = draw(st.sampled_from([None, None, None, *HIERARCHIES]))
@@ -78,7 +78,7 @@ def net_cases(draw: st.DrawFn, families: st.SearchStrategy[Family]) -> NetCase:
         pattern = replace(pattern, output="non_overlap")
     if draw(st.integers(0, 9)) == 0:
         events = events.assign(x=np.nan)
-    return NetCase(pattern, events, draw(st.sampled_from([*FORMS])))
+    return ContractCase(pattern, events, draw(st.sampled_from([*FORMS])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class WorkloadCase:
 @st.composite
 def workload_cases(draw: st.DrawFn, families: st.SearchStrategy[Family]) -> WorkloadCase:
     """A case among others: itself once more, queries above it, and others over the same events."""
-    case = draw(net_cases(families))
+    case = draw(contract_cases(families))
     pattern, events = case.pattern, case.events
     queries = {"q": pattern}
     for number in range(draw(st.integers(1, 3))):
@@ -154,6 +154,6 @@ def _above(draw: st.DrawFn, pattern: Pattern) -> Pattern:
 def statistics_of(draw: st.DrawFn, case: WorkloadCase) -> dict[str, cep.Statistics]:
     """Of each query: measured, or any numbers."""
     return {
-        query: draw(statistics_for(NetCase(its, case.events, case.form)))
+        query: draw(statistics_for(ContractCase(its, case.events, case.form)))
         for query, its in case.patterns.items()
     }

@@ -1,6 +1,6 @@
 """What the entries of the registries declare, and what a task then has to come to.
 
-Nothing here names an entry: one that is registered is in the net by what it declares.
+Nothing here names an entry: one that is registered is held to what it declares.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cepbench.errors import (
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import AnyPlan
+from tests.contract.entries import EVALUATORS
 from tests.engines.detection.constructs import AUTOMATA, FAMILIES, GROUP_FAMILIES, NEXT, Family
 
 #: All constructs and selection strategies.
@@ -39,7 +40,7 @@ ALL = {
 
 #: The registries whose entries find matches of one pattern, each entry in turn with any others.
 AXES = {
-    "evaluator": cep.EVALUATORS,
+    "evaluator": EVALUATORS,
     "generator": cep.PLAN_GENERATORS,
     "policy": cep.ADAPTATION_POLICIES,
 }

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import PlanningRefusedError
+from cepbench.engines.runs.pieces import pieces_of
+from cepbench.errors import PlanningRefusedError, UnsupportedPatternError
 from cepbench.patterns.reach import shared_keys
-from tests.engines.detection.constructs import plans_of_kind
-from tests.engines.detection.strategies import statistics_for
-from tests.net.cases import NetCase, net_cases
-from tests.net.declared import (
+from tests.budgets import examples
+from tests.contract.cases import ContractCase, contract_cases
+from tests.contract.declared import (
+    ALL,
     AXES,
     engines_of,
     families_of,
@@ -25,8 +27,12 @@ from tests.net.declared import (
     outputs_of,
     refused,
 )
-from tests.net.tally import Tally, explored
-from tests.net.ways import WAYS, Choice
+from tests.contract.structures import STRUCTURES, structure_cases
+from tests.contract.tally import Tally, explored
+from tests.contract.ways import WAYS, Choice
+from tests.engines.detection.checks import check, check_in_batches
+from tests.engines.detection.constructs import able, branch_plans, plans_of_kind
+from tests.engines.detection.strategies import batches_of, statistics_for
 
 pytestmark = [
     pytest.mark.kernel,
@@ -38,13 +44,46 @@ pytestmark = [
 Seeds = Callable[[int], Sequence[int]]
 
 
+@pytest.mark.parametrize("family", ALL)
+@given(data=st.data())
+@examples(10)
+def test_family(family: str, data: st.DataObject) -> None:
+    _by_all(data.draw(contract_cases(st.just(ALL[family]))), data)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@given(data=st.data())
+@examples(6)
+def test_structure(structure: str, data: st.DataObject) -> None:
+    _by_all(data.draw(structure_cases(structure)), data)
+
+
+def _by_all(case: ContractCase, data: st.DataObject) -> None:
+    """By all evaluators that run the pattern: in one pass, in batches with restores, in small pieces."""
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    pieces = data.draw(st.sampled_from([{}, {}, {"events": 1}, {"events": 3, "room": 2}]))
+    if pieces:
+        pieces = {**pieces, "matches": data.draw(st.integers(1, 9))}
+    for name in able(case.pattern):
+        plan = data.draw(branch_plans(name, case.pattern))
+        options = data.draw(options_of(cep.EVALUATORS[name]))
+        try:
+            with pieces_of(**pieces):
+                check(case, case.expected, plan, name, options)
+                check_in_batches(case, case.expected, plan, name, batches, restored, options)
+        except UnsupportedPatternError as error:
+            if not any(f"{option}=" in str(error) for option in options):
+                raise
+
+
 def _pinned(*axes: str) -> Any:
     return pytest.mark.parametrize("name", [name for axis in axes for name in AXES[axis]])
 
 
 @_pinned("evaluator")
 def test_engine(name: str, tally: Tally, seeds: Seeds) -> None:
-    # Each refusal is checked against the declarations; this is for a net that hardly runs anything.
+    # Each refusal is checked against the declarations; this is for a test that hardly runs anything.
     tally.pinned, tally.most = name, 0.75
     given = {"evaluator": cep.EVALUATORS[name]}
     explored(name, seeds(1), lambda data: _check(data, tally, given, name, [*WAYS]), each=8)
@@ -78,10 +117,10 @@ def _check(
     data: st.DataObject, tally: Tally, given: dict[str, Any], name: str, ways: list[str]
 ) -> None:
     """One pattern by one engine in all of the ways, whatever is not given being drawn for each."""
-    case = data.draw(net_cases(families_of(given["evaluator"])))
+    case = data.draw(contract_cases(families_of(given["evaluator"])))
     if ways == ["adaptive"] and not case.pattern.window.length:
         window = replace(case.pattern.window, amount=5)
-        case = NetCase(replace(case.pattern, window=window), case.events, case.form)
+        case = ContractCase(replace(case.pattern, window=window), case.events, case.form)
     for way in ways:
         _check_way(data, tally, given, name, case, way)
 
@@ -91,7 +130,7 @@ def _check_way(
     tally: Tally,
     given: dict[str, Any],
     name: str,
-    case: NetCase,
+    case: ContractCase,
     way: str,
 ) -> None:
     entry = given["evaluator"]
@@ -111,7 +150,7 @@ def _check_way(
         WAYS[way](case, how, data)
 
 
-def _refused_way(case: NetCase, how: Choice, way: str) -> str | None:
+def _refused_way(case: ContractCase, how: Choice, way: str) -> str | None:
     """Why a way has no place for a pattern."""
     if way == "sliced" and case.pattern.selects and not shared_keys(case.pattern):
         return "one pass"
@@ -125,7 +164,12 @@ def _refused_way(case: NetCase, how: Choice, way: str) -> str | None:
 
 
 def _choice(
-    data: st.DataObject, case: NetCase, given: dict[str, Any], way: str, tally: Tally, name: str
+    data: st.DataObject,
+    case: ContractCase,
+    given: dict[str, Any],
+    way: str,
+    tally: Tally,
+    name: str,
 ) -> Choice | None:
     """Plan, options and output; None if a generator refuses to plan."""
     entry = given["evaluator"]

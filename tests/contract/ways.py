@@ -20,10 +20,10 @@ from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.slices import Batch, Budget, Slice, cut
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
+from tests.contract.cases import ContractCase
 from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in
 from tests.engines.detection.constructs import plans_of_kind
 from tests.engines.detection.strategies import batches_of
-from tests.net.cases import NetCase
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def agrees(expected: set[Labelled], parts: Iterable[list[Labelled] | int]) -> No
         assert Counter(listed) == Counter(expected)
 
 
-def whole(case: NetCase, how: Choice, data: st.DataObject) -> None:
+def whole(case: ContractCase, how: Choice, data: st.DataObject) -> None:
     """In one pass."""
     if how.output == "matches":
         check(case, case.expected, how.plan, how.engine.name, dict(how.options))
@@ -100,7 +100,7 @@ def whole(case: NetCase, how: Choice, data: st.DataObject) -> None:
     agrees(case.expected, [found(case.pattern, shown)])
 
 
-def live(case: NetCase, how: Choice, data: st.DataObject) -> None:
+def live(case: ContractCase, how: Choice, data: st.DataObject) -> None:
     """In pieces, restored from a snapshot between some of them."""
     batches = data.draw(batches_of(case.stream))
     restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
@@ -118,7 +118,7 @@ def live(case: NetCase, how: Choice, data: st.DataObject) -> None:
     agrees(case.expected, parts)
 
 
-def sliced(case: NetCase, how: Choice, data: st.DataObject) -> None:
+def sliced(case: ContractCase, how: Choice, data: st.DataObject) -> None:
     """In slices, by the functions of Spark's tasks."""
     tables, counted = in_slices(
         SliceDetection(case.pattern, how.engine.name), case.stream, case.events, how.plan, data
@@ -185,7 +185,7 @@ def batches_with_positions(pieces: list[cep.EventStream]) -> Iterator[Batch]:
         yield replace(piece, positions=None), pa.array(piece.whole_positions())
 
 
-def adaptive(case: NetCase, how: Choice, data: st.DataObject) -> None:
+def adaptive(case: ContractCase, how: Choice, data: st.DataObject) -> None:
     """In pieces, by plans that follow a policy and are changed on request, restored at times."""
     kind = None if how.generator is None else cep.PLAN_GENERATORS[how.generator].kind
     plans = None if kind is None else plans_of_kind(kind, case.pattern)
@@ -212,7 +212,7 @@ def adaptive(case: NetCase, how: Choice, data: st.DataObject) -> None:
     agrees(case.expected, parts)
 
 
-Way = Callable[[NetCase, Choice, st.DataObject], None]
+Way = Callable[[ContractCase, Choice, st.DataObject], None]
 
 WAYS: dict[str, Way] = {
     "whole": whole, "live": live, "sliced": sliced, "adaptive": adaptive,

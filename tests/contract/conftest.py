@@ -1,4 +1,4 @@
-"""Counts of what ran and what was refused, in the report of each test."""
+"""Engines of users in the registry; counts of what ran and what was refused, in each test's report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.net.tally import Tally
+from tests.contract.entries import register_users
+from tests.contract.tally import Tally
+
+
+@pytest.fixture(autouse=True)
+def users(registered_as_before: None) -> None:
+    """Engines of users are registered beside the others."""
+    register_users()
 
 
 @pytest.fixture

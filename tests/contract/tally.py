@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.net.declared import REFUSALS
+from tests.contract.declared import REFUSALS
 
 
 class Tally:
@@ -74,8 +74,8 @@ def explored(
 ) -> None:
     """Try a few fresh cases of each seed, others for each entry.
 
-    After ten valid ones, hypothesis goes on with up to five mutants of each: most of what a case of
-    the net draws is how it is run, so that most of them would have the same pattern and events.
+    After ten valid ones, hypothesis goes on with up to five mutants of each: most of what a case
+    draws is how it is run, so that most of them would have the same pattern and events.
     """
     assert each <= 10
     checks = list(HealthCheck)

@@ -1,0 +1,68 @@
+"""Examples worked by hand: the naive twin, and every evaluator along every plan there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from tests.contract.cases import twin
+from tests.contract.declared import kinds_planned, refused
+from tests.contract.hand_examples import worked_by_hand
+from tests.engines.detection.checks import Labelled, check_in_batches, found_in
+from tests.engines.detection.constructs import able
+from tests.engines.detection.strategies import Case
+
+pytestmark = pytest.mark.kernel
+
+
+def every_tree(names: tuple[str, ...]) -> Iterator[Any]:
+    """All trees over the names, in every order of the leaves."""
+    if len(names) == 1:
+        yield names[0]
+        return
+    for size in range(1, len(names)):
+        for chosen in itertools.combinations(names, size):
+            others = tuple(name for name in names if name not in chosen)
+            yield from itertools.product(every_tree(chosen), every_tree(others))
+
+
+def every_plan(pattern: cep.Pattern, name: str) -> Iterator[Any]:
+    """All plans of one branch, or of all branches together, that an evaluator runs."""
+    entry = cep.EVALUATORS[name]
+    kinds = kinds_planned(entry)
+    if not kinds:
+        yield None
+    names = [branch.planned_names for branch in pattern.branches()]
+    ways = {"order": (itertools.permutations, cep.OrderPlan), "tree": (every_tree, cep.TreePlan)}
+    for kind in kinds:
+        listed, made = ways[kind]
+        for parts in itertools.product(*map(listed, names)):
+            plans = [made(part) for part in parts]
+            plan = plans[0] if len(plans) == 1 else cep.UnionPlan(plans)
+            if refused(entry, pattern, plan) is None:
+                yield plan
+
+
+@pytest.mark.parametrize(("text", "events", "expected"), [*worked_by_hand()])
+def test_every_plan_of_every_evaluator(
+    text: str, events: pd.DataFrame, expected: set[Labelled]
+) -> None:
+    pattern = cep.parse(f"PATTERN {text}")
+    assert twin(pattern, events) == expected
+    case = Case(pattern, events)
+    stream = case.stream
+    evaluators = able(pattern)
+    assert evaluators
+    singly = [*stream.batches(1)]
+    for name in evaluators:
+        for number, plan in enumerate(every_plan(pattern, name)):
+            if number == 0:  # event by event, restored after every other one
+                restored = [row % 2 == 0 for row in range(len(singly))]
+                check_in_batches(case, expected, plan, name, singly, restored)
+            result = cep.evaluate(pattern, stream, plan, evaluator=name)
+            assert set(found_in(pattern, result.matches)) == expected, (name, plan)
