@@ -301,3 +301,16 @@ def affordable_events(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
         if np.prod([seen[v.type] for v in pattern.variables], dtype=float) > AFFORDABLE:
             return events.iloc[:position]
     return events
+
+
+def few_values(rng: np.random.Generator, times: np.ndarray, kinds: str) -> pd.DataFrame:
+    """Events at some times, of types drawn from ``kinds``, with few values of ``x`` and ``s``."""
+    number = len(times)
+    return pd.DataFrame(
+        {
+            "time": times,
+            "type": pd.Categorical(rng.choice(list(kinds), number), list("ABC")),
+            "x": rng.choice([1, 1, 2, 2, np.nan], number),
+            "s": rng.choice([1, 1, 1, 2, np.nan], number),
+        }
+    )

@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.automata.negation import with_negation
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.result import RunCounts
 from cepbench.errors import EvaluationError
 from cepbench.patterns.parse import parse
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.strategies import events_of, stream_of
+from cepbench.streams.event_stream import EventStream
+from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in
+from tests.engines.detection.constructs import able
+from tests.engines.detection.strategies import Case, events_of, few_values, stream_of
+from tests.naive.automaton import automaton_matches
+
+#: Gaps behind a plain item, in and behind a loop, several, and some that are tested at the end.
+STRUCTURES = (
+    "SEQ(A a, NOT(B n), C c)",
+    "SEQ(A a, NOT(B n), A c)",
+    "SEQ(KL(A a), NOT(B n), C c)",
+    "SEQ(KL(A a), NOT(A n), C c)",
+    "SEQ(KL(A a), NOT(B n), KL(C c))",
+    "SEQ(C c, KL(A a), NOT(B n), A d)",
+    "SEQ(A a, NOT(OR(B n, C m)), A c)",
+    "SEQ(A a, NOT(B n), C c, NOT(A m), B d)",
+    "SEQ(A a, NOT(ANY n), ANY c)",
+    "SEQ(NOT(B m), A a, NOT(B n), C c)",
+    "SEQ(KL(A a), NOT(B n), C c, NOT(A m))",
+    "OR(SEQ(A a, NOT(B n), C c), SEQ(C d, NOT(A m), B b))",
+)
+CONDITIONS = ("n.x = 1", "n.x = a.x", "n.x >= a.x", "n.x > c.x", "c.x >= a.x")
+OF_SETS = ("n.x = a[last].x", "n.x < sum(a.x)", "n.x < count(a.x)", "a[i].x >= a[i-1].x")
+ENDS = (
+    *("", "STRATEGY next ") * 4, "STRATEGY strict_contiguity ", "STRATEGY partition_contiguity(s) "
+)  # fmt: skip
+
+
+def case_of(rng: np.random.Generator) -> Case:
+    """A pattern, and a stream in which many events have the same time."""
+    structure = rng.choice(STRUCTURES)
+    conditions = ["[s]", "[x]", *CONDITIONS, *(OF_SETS if "KL(A a)" in structure else ())]
+    chosen = [
+        condition
+        for condition in rng.choice(conditions, rng.choice([0, 1, 1, 2]), replace=False)
+        if " c" in structure or "c.x" not in condition
+    ]
+    where = f"WHERE {' AND '.join(chosen)} " if chosen else ""
+    end = rng.choice(ENDS) + rng.choice(["", "", "", "OUTPUT non_overlap "])
+    size = rng.integers(8, 13)
+    times = np.cumsum(rng.integers(3, size=size) > 0)
+    window = rng.choice([9, 9, 4])
+    pattern = parse(f"PATTERN {structure} {where}{end}WITHIN {window} units")
+    return Case(pattern, few_values(rng, times, "AABC"))
+
+
+@pytest.mark.kernel
+def test_the_matches_of_the_naive_automaton(seeds) -> None:
+    """Counted, listed or compressed, in batches, restored after any of them."""
+    negated = 0
+    for seed in seeds(350):
+        rng = np.random.default_rng(seed)
+        case = case_of(rng)
+        if "sase" not in able(case.pattern):
+            continue
+        expected = automaton_matches(case.pattern, case.events)
+        positive = sum(
+            len(automaton_matches(branch.without(branch.negated), case.events))
+            for branch in case.pattern.iter_branches()
+        )
+        if len(expected) < positive:
+            negated += len(expected) > 0
+            with pieces_of(events=int(rng.choice([3, 1000]))):
+                _check(case, expected, rng)
+    assert negated > 40
+
+
+def _check(case: Case, expected: set[Labelled], rng: np.random.Generator) -> None:
+    cuts = sorted(rng.integers(len(case.stream) + 1, size=rng.integers(6)).tolist())
+    batches = [case.stream[i:j] for i, j in pairwise([0, *cuts, len(case.stream)])]
+    restored = rng.choice([True, False], len(batches)).tolist()
+    check(case, expected, None, "sase")
+    check_in_batches(case, expected, None, "sase", batches, restored)
+    check(case, expected, None, "sase", {"negation": "filter"})
+    compressed = evaluate(case.pattern, case.stream, evaluator="sase", output="compressed")
+    assert compressed.compressed.count() == len(expected)
+    assert set(found_in(case.pattern, compressed.matches)) == expected
+
 
 #: Pattern, the variables decided early, and the states of the automaton.
 DECIDED = [
@@ -74,6 +156,33 @@ def test_a_forbidden_event_does_not_end_a_run_that_goes_on_at_the_same_time() ->
     pattern = parse("PATTERN SEQ(A a, NOT(B n), C c, D d) STRATEGY next WITHIN 9 units")
     result = evaluate(pattern, events, evaluator="sase")
     assert found_in(pattern, result.matches) == [(0, (0, 2, 3))]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("SEQ(KL(A a), NOT(B n), C c) WHERE a[i].x > a[i-1].x AND n.x < a[1].x STRATEGY next", {}),
+        ("SEQ(A a, NOT(B n), C c) WHERE n.x < a.x", {}),
+        ("SEQ(A a, KL(B b), C c) WHERE b[i].x > max(b[..i-1].x)", {"postpone": True}),
+    ],
+    ids=["loop", "plain", "postponed"],
+)
+def test_memory_is_bounded_by_the_window(text: str, options: dict[str, Any]) -> None:
+    peaks = []
+    for events in (10_000, 50_000):
+        number = np.arange(events)
+        columns = {
+            "type": list("AABBBCABBC") * (events // 10),
+            "time": number,
+            "x": number * 37 % 50,
+        }
+        stream = EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
+        pattern = f"PATTERN {text} WITHIN 30 units"
+        with pieces_of(events=500):
+            result = evaluate(pattern, stream, evaluator="sase", options=options, output="count")
+        assert result.metrics.matches > events / 10
+        peaks.append(result.metrics.peak_bytes)
+    assert peaks[0] == peaks[1]
 
 
 def test_unknown_ways_to_negate_are_refused() -> None:
