@@ -10,6 +10,7 @@ import json
 import pytest
 
 import cepbench as cep
+from cepbench.engines.runs.work import WORDS
 from tests import golden
 
 RECORDED = golden.recorded()
@@ -58,7 +59,10 @@ def test_work_that_does_not_depend_on_pushes(section: str) -> None:
     for key, engines in RECORDED[section].items():
         for name, metrics in engines.items():
             engine, *live = name.split(", ")
-            assert not live or not metrics.keys() & SAME_LIVE[section], (key, name)
+            same = SAME_LIVE[section]
+            if engine == "sase-backtrack" and "non_overlap" in key:
+                same = same - {word for word, its in WORDS.items() if engine in its.varies}
+            assert not live or not metrics.keys() & same, (key, name)
             assert not live or engine in CREATE_BY_ROUND or "partial_matches_created" not in metrics
 
 

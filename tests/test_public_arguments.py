@@ -162,7 +162,7 @@ COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
 
 CALLS: dict[str, Call] = {
     "counterpart": Call(cep.counterpart, {"rows": ROWS}),
-    "evaluate, rows": Call(cep.evaluate, {"pattern": ROWS, "stream": STREAM, "partial_match_limit": 10}),
+    "evaluate, rows": Call(cep.evaluate, {"pattern": ROWS, "stream": STREAM, "partial_match_limit": 99}),
     "evaluate": Call(
         cep.evaluate,
         {**RUN, "evaluator": None, "options": None, "output": "matches", "partial_match_limit": 10,

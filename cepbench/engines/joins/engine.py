@@ -19,7 +19,7 @@ from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.engines.joins.layout import JoinLayout, join_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
-from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.partitions import PartitionRanks, warm_up_partitions
 from cepbench.engines.plan_runs.sequences import rounds_of
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import events_at_once
@@ -299,6 +299,7 @@ def warm_up() -> None:
     """Compile all kernels or load them from the disk cache."""
     for extras in (False, True):
         _warm_up(extras)
+    warm_up_partitions()
 
 
 @cache

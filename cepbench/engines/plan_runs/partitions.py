@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from cepbench.engines.plan_runs.kernels.partitions import enter, follow
 from cepbench.state import Stateful, check_shape, damaged
@@ -67,3 +68,10 @@ class PartitionRanks(Stateful):
         self.values, self.last, self.latest = self.values[rows], self.last[rows], self.latest[rows]
         self._used[0] = len(kept)
         self.resumed()
+
+
+def warm_up_partitions() -> None:
+    """Compile the kernels or load them from the disk cache."""
+    events = pd.DataFrame({"type": ["A"], "time": [0], "x": [1.0]})
+    batch = EventStream.from_pandas(events, type="type", time="time")
+    PartitionRanks("x", 1, 1).of(batch, NumericReader(), 0)

@@ -40,6 +40,7 @@ PATTERNS = {
     "local condition": "SEQ(A a, B b, C c) WHERE b.x > 0 AND c.k != 2 AGG COUNT",
     "first event": "SEQ(A a, B b, C c) WHERE a.x < c.x AGG COUNT, SUM(b.x)",
     "neighbours": "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AGG COUNT, SUM(b.x)",
+    "rise": "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AGG COUNT",
     "equal values": "SEQ(A a, B b, C c) WHERE [k] AGG COUNT, MAX(b.x)",
     "groups": "SEQ(A a, B b, C c) GROUP BY k AGG COUNT, AVG(a.x)",
     "labels": "SEQ(A a, B b) GROUP BY a.k AGG COUNT",

@@ -61,7 +61,9 @@ def test_queries_are_as_they_were(name: str) -> None:
 
 
 def test_the_page_shows_what_its_example_prints(capsys) -> None:
-    example, query = re.findall(r"```(?:python|sql)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    example, query, *_ = re.findall(
+        r"```(?:python|sql)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+    )
     exec(example, {})
     assert capsys.readouterr().out == query
 
