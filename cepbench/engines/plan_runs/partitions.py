@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.kernels.partitions import enter, follow
 from cepbench.state import Stateful, check_shape, damaged
 from cepbench.streams.event_stream import EventStream
@@ -49,7 +50,8 @@ class PartitionRanks(Stateful):
         And in further rows the position of the event before it, of the one before that, and so on;
         -1 for none.
         """
-        values, times = reader.read(batch, self.attribute, slice(None)), batch.timestamps
+        read = reader.read(batch, self.attribute, slice(None))
+        values, times = (read_only(np.ascontiguousarray(its)) for its in (read, batch.timestamps))
         found = np.empty((self.latest.shape[1], len(values)), np.int64)
         row = 0
         while True:
