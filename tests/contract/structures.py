@@ -13,8 +13,8 @@ from tests.contract.cases import ContractCase
 from tests.engines.detection.constructs import affordable, waits
 from tests.engines.detection.strategies import OPERATORS, event_frames
 
-STRUCTURES = (
-    # Gaps behind a plain item, in and behind a loop, several, and some that are tested at the end.
+#: Gaps behind a plain item, in and behind a loop, several, and some that are tested at the end.
+GAPS = (
     "SEQ(A a, NOT(B n), C c)",
     "SEQ(A a, NOT(B n), A c)",
     "SEQ(KL(A a), NOT(B n), C c)",
@@ -26,11 +26,15 @@ STRUCTURES = (
     "SEQ(A a, NOT(ANY n), ANY c)",
     "SEQ(NOT(B m), A a, NOT(B n), C c)",
     "SEQ(KL(A a), NOT(B n), C c, NOT(A m))",
+    "OR(SEQ(A a, NOT(B n), C c), SEQ(C d, NOT(A m), B b))",
+)
+
+STRUCTURES = (
+    *GAPS,
     "SEQ(NOT(C n), A a, KL(B b), C c, NOT(B m))",
     "SEQ(A a, A b, NOT(C n), ANY c)",
     "SEQ(ANY a, NOT(A n), B b, B c)",
     "SEQ(A a, B b, A c, NOT(C n))",
-    "OR(SEQ(A a, NOT(B n), C c), SEQ(C d, NOT(A m), B b))",
     # Loops between plain items, one after the other, at the end.
     "SEQ(A a, KL(B b), C c)",
     "SEQ(A a, KL(B b), NOT(A n), C c)",

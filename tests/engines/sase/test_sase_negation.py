@@ -18,26 +18,12 @@ from cepbench.engines.runs.result import RunCounts
 from cepbench.errors import EvaluationError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
+from tests.contract.structures import GAPS
 from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in
 from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import Case, events_of, few_values, stream_of
 from tests.naive.automaton import automaton_matches
 
-#: Gaps behind a plain item, in and behind a loop, several, and some that are tested at the end.
-STRUCTURES = (
-    "SEQ(A a, NOT(B n), C c)",
-    "SEQ(A a, NOT(B n), A c)",
-    "SEQ(KL(A a), NOT(B n), C c)",
-    "SEQ(KL(A a), NOT(A n), C c)",
-    "SEQ(KL(A a), NOT(B n), KL(C c))",
-    "SEQ(C c, KL(A a), NOT(B n), A d)",
-    "SEQ(A a, NOT(OR(B n, C m)), A c)",
-    "SEQ(A a, NOT(B n), C c, NOT(A m), B d)",
-    "SEQ(A a, NOT(ANY n), ANY c)",
-    "SEQ(NOT(B m), A a, NOT(B n), C c)",
-    "SEQ(KL(A a), NOT(B n), C c, NOT(A m))",
-    "OR(SEQ(A a, NOT(B n), C c), SEQ(C d, NOT(A m), B b))",
-)
 CONDITIONS = ("n.x = 1", "n.x = a.x", "n.x >= a.x", "n.x > c.x", "c.x >= a.x")
 OF_SETS = ("n.x = a[last].x", "n.x < sum(a.x)", "n.x < count(a.x)", "a[i].x >= a[i-1].x")
 ENDS = (
@@ -47,7 +33,7 @@ ENDS = (
 
 def case_of(rng: np.random.Generator) -> Case:
     """A pattern, and a stream in which many events have the same time."""
-    structure = rng.choice(STRUCTURES)
+    structure = rng.choice(GAPS)
     conditions = ["[s]", "[x]", *CONDITIONS, *(OF_SETS if "KL(A a)" in structure else ())]
     chosen = [
         condition
