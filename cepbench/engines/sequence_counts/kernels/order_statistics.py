@@ -363,11 +363,7 @@ def _passing(passes, which, below, equal, total):
 @njit_in_place
 def _beside(passes, which, below, equal, total):
     """The part of a sum over middle items that passes a comparison with a first or a last one."""
-    return (
-        passes[which, 2] * below
-        + passes[which, 1] * equal
-        + passes[which, 0] * (total - below - equal)
-    )
+    return _passing(passes, which, total - below - equal, equal, total)
 
 
 @njit_in_place
