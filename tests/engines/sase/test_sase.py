@@ -125,6 +125,20 @@ def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) ->
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize("name", ENGINES)
+def test_runs_as_old_as_the_window_outlive_the_removal_of_older_ones(name: str) -> None:
+    """In full tables, by an event at whose time others still end their matches."""
+    events = pd.DataFrame(
+        {"type": list("ABAAAAAAAAAC"), "time": [0, 1, *[10] * 10], "x": 0, "s": "u"}
+    )
+    stream = stream_of(events)
+    with pieces_of(room=2):
+        live = Detector("PATTERN SEQ(A a, B b, C c) WHERE [s] WITHIN 10 units", evaluator=name)
+        found = pd.concat([live.push(stream[at : at + 1]) for at in range(len(stream))])
+    assert found[["a", "b", "c"]].to_numpy().tolist() == [[0, 1, 11]]
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("strategy", ["any", "next", "partition_contiguity(s)"])
 @given(data=st.data())
 @examples(6)
