@@ -54,9 +54,6 @@ class AutomatonEngine(Engine):
         "written",
     )
 
-    #: Whether a round changes something even if it reads no event.
-    minds_time: ClassVar[bool] = False
-
     def __init__(
         self,
         task: BranchTask,
@@ -113,7 +110,7 @@ class AutomatonEngine(Engine):
                 if self.task.watched:
                     until = int(events.rows[0]) if len(events.rows) else len(part)
                     self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
-                if moves := len(events.rows) > 0 or self.minds_time:
+                if moves := len(events.rows) > 0 or self._is_due():
                     self._round(events)
             old = int(self._times.searchsorted(part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
@@ -121,6 +118,10 @@ class AutomatonEngine(Engine):
                 self._check_limit(self._live())
                 self._measure()
         return self._found()
+
+    def _is_due(self) -> bool:
+        """Whether a round changes something even if it reads no event."""
+        return False
 
     def _store_times(self, fresh: np.ndarray) -> None:
         """Add timestamps behind the others, which are copied once in a while only."""

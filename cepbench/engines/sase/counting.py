@@ -144,21 +144,26 @@ class WindowEngine(AutomatonEngine):
         "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
     )  # fmt: skip
 
-    minds_time = True
-
     def __init__(
         self, task: BranchTask, layout: CountLayout, window: CountingWindow | ComparedWindow
     ) -> None:
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._items = layout.items
         self._updates = 0
+        #: When events were let go last.
+        self._cleared = 0
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
         self._window = window
         #: The events of the last timestamp, which may go on.
         self._held = no_events(len(self.layout.columns))
 
+    def _is_due(self) -> bool:
+        # So that no event is kept for longer than two windows.
+        return self._until - self._cleared > self._items.window
+
     def _advance(self, events: automata.Events) -> bool:
+        self._cleared = self._until
         held, times = self._held, events.times
         if len(held.times) and held.times[0] == times[0]:
             events = joined(held, events)

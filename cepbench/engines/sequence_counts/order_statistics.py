@@ -23,6 +23,10 @@ from cepbench.engines.sequence_counts.kernels.order_statistics import (
 from cepbench.kernels.instructions import compares
 from cepbench.state import Stateful, check_shape
 
+#: Where a scan of the window for each event takes less time than trees, as measured: so few events are stored,
+#: or so few are new.
+SHORT, FEW = 100, 22
+
 #: Two neighbours: the columns of the earlier and of the later event, and the operator with the later one on its
 #: left.
 Compared = tuple[int, int, int]
@@ -79,6 +83,8 @@ class ComparedWindow(Stateful):
             window=window,
             counts_window=counts_window,
             weighted=1 << weighted if weighted >= 0 else 0,
+            short=SHORT,
+            few=FEW,
         )
         #: Matches since they were taken last, as ``_totals`` of each partition.
         self._found = np.zeros((1, 2), np.int64)

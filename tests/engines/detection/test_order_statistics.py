@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -18,6 +20,7 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.sase.order_statistics import compared_layout
+from cepbench.engines.sequence_counts import order_statistics
 from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
@@ -63,6 +66,18 @@ def compared_cases(draw: st.DrawFn) -> Case:
     return Case(pattern, draw(event_frames(("A", "B"))))
 
 
+@contextmanager
+def scanning(few: int) -> Iterator[None]:
+    """Windows that are made meanwhile take scans for chunks of so few events, if a hundred are stored."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_statistics, "FEW", few)
+        yield
+
+
+#: No chunk, short ones, all.
+_SCANNED = st.sampled_from([-(1 << 40), order_statistics.FEW, 1 << 40])
+
+
 def is_compared(pattern: Pattern) -> bool:
     """Whether its matches are counted by ranks."""
     return (
@@ -78,9 +93,9 @@ def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
     case = data.draw(compared_cases())
     assert is_compared(case.pattern)
     lasts = sorted(max(match) for _, match in labelled_matches(case.pattern, case.events))
-    detector = cep.Detector(case.pattern, evaluator="sase", output="count")
     counted = 0
-    with pieces_of(events=data.draw(st.sampled_from([3, inf]))):
+    with pieces_of(events=data.draw(st.sampled_from([3, inf]))), scanning(data.draw(_SCANNED)):
+        detector = cep.Detector(case.pattern, evaluator="sase", output="count")
         for batch in data.draw(batches_of(case.stream)):
             counted += detector.push(batch)
             assert counted == np.searchsorted(lasts, detector.position)
@@ -101,17 +116,19 @@ def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
         "emit": data.draw(st.sampled_from(EMITS)),
         "scope": data.draw(st.sampled_from(SCOPES)),
     }
-    live = cep.Aggregator(pattern, "order-statistics", **options)
     rows = []
-    for batch in data.draw(batches_of(case.stream)):
-        if data.draw(st.booleans()):
-            live = cep.Aggregator.restore(live.snapshot())
-        rows += live.take(batch)
+    with scanning(data.draw(_SCANNED)):
+        live = cep.Aggregator(pattern, "order-statistics", **options)
+        for batch in data.draw(batches_of(case.stream)):
+            if data.draw(st.booleans()):
+                live = cep.Aggregator.restore(live.snapshot())
+            rows += live.take(batch)
     assert set(rows) == naive_rows(pattern, case.events, **options)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_windows_that_move_over_a_long_stream(scope: str) -> None:
+@pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
+def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
     """Trees are built anew many times, also within a batch."""
     rng = np.random.default_rng(4)
     events = pd.DataFrame(
@@ -128,20 +145,23 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
             "WITHIN 90 units"
         )
         stream = stream_of(events)
-        found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
+        with scanning(few):
+            found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
+            live = cep.Aggregator(text, "order-statistics", scope=scope)
         assert max(row.values[0] for row in found) > 10
         assert found == cep.aggregate(text, stream, "greta", scope=scope).rows
-        live = cep.Aggregator(text, "order-statistics", scope=scope)
         assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
 
 
 @pytest.mark.kernel
-def test_counts_beyond_64_bits() -> None:
+@pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
+def test_counts_beyond_64_bits(few: int) -> None:
     """First events of large weights stand for many."""
     many = 1 << 60
-    window = ComparedWindow(
-        np.array([1, 2, 4]), ((0, 0, LESS), None), 9, counts_window=True, weighted=0
-    )
+    with scanning(few):
+        window = ComparedWindow(
+            np.array([1, 2, 4]), ((0, 0, LESS), None), 9, counts_window=True, weighted=0
+        )
     window.add(1)
     flags, times = np.array([1, 1, 1, 1, 2, 4, 4, 4, 0]), np.array([0, 0, 0, 0, 1, 2, 3, 4, 99])
     rows, values = np.arange(9), -times[None].astype(float)

@@ -14,7 +14,8 @@ subtracted from those in the window, are counted likewise: events of the last it
 tree, of how many histories go on from an event of the middle item.
 
 Ranks are those of a chunk of events about as long as the window, and of those in the window before it. Behind
-a chunk marks are subtracted from the numbers of events, and trees are built anew.
+a chunk marks are subtracted from the numbers of events, and trees are built anew. A chunk of few events takes
+no trees: each of its events is compared with all in the window.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ class Comparisons(NamedTuple):
     window: int
     counts_window: bool  #: whether all matches in the window are counted
     weighted: int  #: the bit of the item whose events have weights; 0 if all count once
+    # A scan takes less than trees where so few events are stored, or so few are new.
+    short: int
+    few: int
 
 
 class Table(NamedTuple):
@@ -96,6 +100,13 @@ def count_compared(plan, table, totals, found, out):
         end = table.spans[partition + 1]
         while first < end:
             behind = _behind_chunk(plan, table, first, end)
+            events = behind - low
+            if (behind - first) * (events - plan.short) < plan.few * events:
+                low = _count_by_scans(
+                    plan, table, totals, found, out, partition, low, first, behind
+                )
+                first = behind
+                continue
             distinct, leaves = _rank(plan, table, ranks, low, behind), 1
             while leaves < distinct:
                 leaves *= 2
@@ -201,18 +212,7 @@ def _count_chunk(
             )
         for row in range(first, last):
             number = _complete(plan, table, ranks, ending, leaves, row)
-            if items[row] & COUNTED == 0:
-                _add(found, 0, number)
-                if plan.counts_window:
-                    _add(totals, partition, number)
-            if table.samples[row] >= 0:
-                low_bits, high_bits = number, 0
-                if plan.counts_window:
-                    low_bits, high_bits = totals[partition, LOW], totals[partition, HIGH]
-                sample = table.samples[row]
-                out[sample, 0] = low_bits & _LOWEST
-                out[sample, 1] = low_bits >> DIGIT_BITS & _LOWEST
-                out[sample, 2] = (low_bits >> HALF_BITS) + high_bits
+            _report(plan, table, totals, found, out, partition, row, number)
         if now < table.until:
             if plan.counts_window and plan.items == 3:
                 _let_go_on(plan, table, ranks, going_on, leaves, first, last)
@@ -222,6 +222,87 @@ def _count_chunk(
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
         first = last
     return low
+
+
+@njit_in_place
+def _report(plan, table, totals, found, out, partition, row, number):
+    """Add up the matches that an event completes, and write the value after it if it is asked for."""
+    if table.items[row] & COUNTED == 0:
+        _add(found, 0, number)
+        if plan.counts_window:
+            _add(totals, partition, number)
+    if table.samples[row] >= 0:
+        low_bits, high_bits = number, 0
+        if plan.counts_window:
+            low_bits, high_bits = totals[partition, LOW], totals[partition, HIGH]
+        sample = table.samples[row]
+        out[sample, 0] = low_bits & _LOWEST
+        out[sample, 1] = low_bits >> DIGIT_BITS & _LOWEST
+        out[sample, 2] = (low_bits >> HALF_BITS) + high_bits
+
+
+@njit_in_place
+def _count_by_scans(plan, table, totals, found, out, partition, low, first, behind):
+    """Process the events of a chunk, each by a scan of those in the window; returns the first row in the window."""
+    times, items, numbers = table.times, table.items, table.numbers
+    goes_on = plan.counts_window and plan.items == 3
+    while first < behind:
+        now, last = times[first], first + 1
+        while last < behind and times[last] == now:
+            last += 1
+        while low < first and times[low] < now - plan.window:
+            expired, low = low, low + 1
+            totals[partition, STORED] -= items[expired] & (FIRST | MIDDLE) != 0
+            if items[expired] & FIRST:
+                weight, later = _weight(plan, table, FIRST, expired), low
+                while later < first and times[later] == times[expired]:
+                    later += 1
+                for row in range(later, first):
+                    if items[row] & MIDDLE and _pass(plan, table, 0, expired, row):
+                        its = weight * _weight(plan, table, MIDDLE, row)
+                        if goes_on:
+                            _add(totals, partition, its * numbers[1, row])
+                        elif plan.counts_window:
+                            _add(totals, partition, -its)
+                        numbers[0, row] -= weight
+        for row in range(first, last):
+            number = 0
+            if items[row] & LAST:
+                for other in range(low, first):
+                    if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
+                        number += _weight(plan, table, MIDDLE, other) * numbers[0, other]
+                number *= _weight(plan, table, LAST, row)
+            if items[row] & MIDDLE:
+                ending = 0
+                for other in range(low, first):
+                    if items[other] & FIRST and _pass(plan, table, 0, other, row):
+                        ending += _weight(plan, table, FIRST, other)
+                numbers[0, row] = ending
+                if plan.items == 2:
+                    number = _weight(plan, table, MIDDLE, row) * ending
+            _report(plan, table, totals, found, out, partition, row, number)
+        if now < table.until:
+            for row in range(first, last):
+                if goes_on and items[row] & LAST:
+                    for other in range(low, first):
+                        if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
+                            numbers[1, other] -= _weight(plan, table, LAST, row)
+                if items[row] & MIDDLE:
+                    numbers[1, row] = 0
+                totals[partition, STORED] += items[row] & (FIRST | MIDDLE) != 0
+            totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
+        first = last
+    return low
+
+
+@njit_in_place
+def _pass(plan, table, which, row, middle):
+    """Whether a first or a last item's event passes the comparison with a middle one."""
+    place = plan.places[2 * which]
+    if place == len(plan.users):
+        return True
+    one, two = table.values[place, row], table.values[plan.places[1], middle]
+    return plan.passes[which, (one >= two) + (one > two)] != 0
 
 
 @njit_in_place
