@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.detection.chosen import fastest
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.slices import SliceDetection, types_of_matches
-from cepbench.engines.detection.tasks import evaluator_without_plan, runs_without
+from cepbench.engines.detection.tasks import (
+    PARTIAL_MATCH_LIMIT,
+    evaluator_without_plan,
+    runs_without,
+)
+from cepbench.engines.runs.choice import Choice
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.engines.runs.slices import Slice, cut
 from cepbench.errors import PartialMatchLimitError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern, Variable
@@ -121,6 +128,8 @@ class Slices:
     patience : float
         Seconds for which a slice runs at least before it is cut and the rest is divided among the
         tasks; a slice is cut if it also takes twice as long as expected.
+    choice : Choice, optional
+        The expected times of engines, if plan and engine were chosen by them.
     """
 
     starts: tuple[int, ...] = ()
@@ -130,6 +139,7 @@ class Slices:
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (None,)
     table: pd.DataFrame | None = None
     patience: float = 5.0
+    choice: Choice | None = None
 
     def slices(self) -> list[Slice]:
         """The slices in time, in order."""
@@ -176,6 +186,8 @@ class Slices:
                 f"about {self.table['seconds'].sum():,.3g} seconds on one core of this machine, in "
                 "detectors",
             ]
+        if self.choice is not None:
+            lines.append(str(self.choice))
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -207,8 +219,12 @@ def planned_slices(
         query: sampled_statistics(pattern, density, pieces) for query, pattern in queries.items()
     }
     shown = given if given is not None and not isinstance(given, str) else None
+    choice = None
     if shown is None:
         shown = _plan(detection, measured, generator)
+        if given is None and generator is None and detection.evaluator is None:
+            shown, choice = _fastest(detection, shown, density, measured)
+            detection = replace(detection, evaluator=choice.evaluator if choice else None)
     partial = np.zeros(len(density.edges) - 1)
     for query, pattern in queries.items():
         its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
@@ -255,7 +271,7 @@ def planned_slices(
         rows.append((its.start, its.end, events, copied, expected, units, units * unit))
     names = ["start", "end", "events", "copied", "partial_matches", "work", "seconds"]
     table = pd.DataFrame(rows, columns=names).astype({"start": "Int64", "end": "Int64"})
-    return replace(made, plans=plans, table=table)
+    return replace(made, plans=plans, table=table, choice=choice)
 
 
 def sampled_statistics(
@@ -292,6 +308,29 @@ def _plan(
     if alone or evaluator_without_plan(detection.pattern.strategy.name) is not None:
         return None
     return plan(detection.pattern, known[""], generator)
+
+
+def _fastest(
+    detection: SliceDetection,
+    plan: AnyPlan | WorkloadPlan | None,
+    density: Density,
+    measured: Mapping[str, Statistics | None],
+) -> tuple[AnyPlan | WorkloadPlan | None, Choice | None]:
+    """Plan and engine of the least expected time on one core; the plan given of a workload, or of no events."""
+    pattern, known = detection.pattern, measured.get("")
+    if known is None or not isinstance(pattern, Pattern) or isinstance(plan, WorkloadPlan):
+        return plan, None
+    rates = sum((known.rates or {}).values())
+    events = sum(density.of_variable(pattern, its).sum() for its in pattern.variables)
+    asked = Arguments(
+        evaluator=None,
+        options=None,
+        output="count" if detection.counts else "matches",
+        partial_match_limit=PARTIAL_MATCH_LIMIT,
+    )
+    active = float(events) / max(rates, 1e-300)
+    its_plan, _, choice = fastest(pattern, plan, known, active, asked, whole_stream=False)
+    return its_plan, choice
 
 
 def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:

@@ -86,7 +86,8 @@ def detect(
         A name in ``cep.PLAN_GENERATORS``, if a plan is made; by default that of :func:`cepbench.plan`,
         of orders for an evaluator that does not run all trees.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``; a built-in one.
+        A name in ``cep.EVALUATORS``; a built-in one. By default, if there is neither plan nor generator, the
+        one of the least expected time on the sample, see ``Slices.choice``; else that of the plan's kind.
     output : {"matches", "count", "arrow"}
         A DataFrame of matches; a DataFrame with a row for each task (``slice``, ``events`` of its
         own, ``copied`` ones, ``matches``, ``seconds`` in detectors); or, at once and with a progress
@@ -223,7 +224,7 @@ class DetectionJob(SliceJob[SliceDetection]):
         )
         for query, pattern in self.slicer.queries.items():
             its: Any = made.plans[0]
-            given: Any = self.slicer.evaluator
+            given: Any = made.choice.evaluator if made.choice else self.slicer.evaluator
             if isinstance(its, WorkloadPlan):
                 given, its = chosen_for(pattern, its.plans.get(query), given)
             evaluator = chosen_evaluator(its, given, pattern.strategy.name)
@@ -250,7 +251,10 @@ class DetectionJob(SliceJob[SliceDetection]):
                 "the slices are of time, and matches depend on all earlier ones; make them for this "
                 "pattern by cep.spark.slices"
             )
-        return replace(self, slicer=replace(self.slicer, key=made.key))
+        evaluator = self.slicer.evaluator
+        if evaluator is None and made.choice is not None:
+            evaluator = made.choice.evaluator
+        return replace(self, slicer=replace(self.slicer, key=made.key, evaluator=evaluator))
 
     # -- at once --------------------------------------------------------------------------------
 

@@ -355,6 +355,22 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
 
 
+def test_the_engine_of_the_least_expected_time_runs_all_slices(
+    df: DataFrame, frame: pd.DataFrame
+) -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].lot > b[i-1].lot WITHIN 4 units"
+    columns = {"time": "at", "type": "symbol"}
+    made = cep.spark.slices(df, text, **columns, tasks=2, output="count")
+    assert made.choice is not None
+    first, second, *_ = made.choice.seconds.items()
+    assert first[1] <= second[1] + 2e-4 and first[0] == made.choice.evaluator != second[0]
+    assert f"{first[0]} was chosen" in made.describe()
+    found = cep.spark.detect(df, text, **columns, slices=made, id="no")
+    assert found.count() == in_one_pass(frame, text).metrics.matches
+    for given in ({"evaluator": "tree"}, {"generator": "GREEDY"}):
+        assert cep.spark.slices(df, text, **columns, tasks=2, **given).choice is None
+
+
 def test_datetimes_are_divided_as_the_same_stream_in_milliseconds() -> None:
     rng = np.random.default_rng(5)
     early, late = rng.choice(9 * 10**6, 300, replace=False), rng.choice(10**6, 300, replace=False)
