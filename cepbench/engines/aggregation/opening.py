@@ -107,9 +107,7 @@ def run_of(
     shares = sharing.shares_prefixes or any(sharing.cuts.values())
     counted = counted_queries(tasks, sharing) if shares else {}
     alone = {
-        name: opened(name, task, method)
-        for name, task in tasks.items()
-        if not counted.get(name)
+        name: opened(name, task, method) for name, task in tasks.items() if not counted.get(name)
     }
     return QueryRuns(alone, {name: tasks[name] for name in tasks if name not in alone}, sharing)
 

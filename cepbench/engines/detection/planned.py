@@ -111,7 +111,11 @@ def sampled(
     pairs = _PAIRS // _SLICES
     samples = [
         slice_sample(
-            pattern, stream[start : start + size], 0, pairs, known=known.setdefault((start, size), {})
+            pattern,
+            stream[start : start + size],
+            0,
+            pairs,
+            known=known.setdefault((start, size), {}),
         )
         for start in starts
     ]

@@ -30,7 +30,7 @@ from cepbench.planning.workloads.model import Workload
 #: The method of the counters that are shared.
 A_SEQ = "a-seq"
 
-#: By how much estimates of the times of plans of counts err.
+#: By how much estimates of the times of plans err.
 ERROR = 0.25
 
 
