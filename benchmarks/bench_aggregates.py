@@ -84,7 +84,7 @@ def measure(events: int, repetitions: int, seed: int, full: int = FULL) -> pd.Da
         workload = cep.Workload(queries)
         statistics = cep.measure_statistics(workload, busy)
         for planner in PLANNERS:
-            plan = cep.plan_workload(workload, statistics, planner=planner, seed=seed)
+            plan = cep.plan_workload(workload, statistics, planner, seed=seed, method="a-seq")
             cells[f"{planner}, {part} shared"] = len(busy), lambda p=plan: total(p, busy)
     rows = []
     for repetition in range(-1, repetitions):
@@ -130,7 +130,7 @@ def last(query: str, stream: cep.EventStream, method: str) -> int:
 
 def total(plan: cep.WorkloadPlan, stream: cep.EventStream) -> int:
     """The sum of the last counts of all queries."""
-    found = cep.aggregate(plan.workload, stream, sharing=plan)
+    found = cep.aggregate(plan.workload, stream, "a-seq", sharing=plan)
     return sum(int(its.rows.columns[0][-1]) for its in found.rows.values() if len(its.rows))
 
 

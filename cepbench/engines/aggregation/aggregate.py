@@ -18,10 +18,13 @@ from cepbench.engines.aggregation.opening import is_e_cube
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.tables import QueryRows, arrow_of, frame_of, shown_number
+from cepbench.engines.detection.planned import sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.sharing import is_worth_planning
 from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.workloads.given import queries_from
@@ -232,9 +235,7 @@ def aggregate(
             if sharing is None and is_e_cube(method):
                 sharing = "CHASE"
             if isinstance(sharing, str):
-                name = None if evaluator is None else evaluator_for(evaluator).name
-                statistics = measure_statistics(queries, stream)
-                sharing = plan_workload(queries, statistics, sharing, evaluator=name)
+                sharing = _planned(queries, stream, sharing, method, evaluator)
         live = Aggregator(
             queries, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator
         )
@@ -255,6 +256,22 @@ def aggregate(
     if queries.by_query:
         return WorkloadResult(queries, live.sharing, live.method, live.metrics, rows, is_at)
     return AggregateResult(queries, live.method, live.metrics, rows[""].rows, is_at)
+
+
+def _planned(
+    queries: Workload, stream: EventStream, planner: str, method: str | None, evaluator: str | None
+) -> WorkloadPlan | None:
+    """The plan of a planner; None where planning what counts to share would take longer than it may save."""
+    entry = WORKLOAD_PLANNERS.find(planner)
+    if entry.shares == "matches":
+        name = None if evaluator is None else evaluator_for(evaluator).name
+        return plan_workload(queries, measure_statistics(queries, stream), planner, evaluator=name)
+    its = method if method is None else method.lower()
+    if its is None and not is_worth_planning(queries, stream):
+        return None
+    matched = {query: its.without_aggregate() for query, its in queries.patterns.items()}
+    statistics, length = sampled_queries(matched, stream)
+    return plan_workload(queries, statistics, planner, method=its, length=length)
 
 
 def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> dict[str, QueryRows]:

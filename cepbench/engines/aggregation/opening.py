@@ -104,11 +104,10 @@ def run_of(
         return ReuseRun(tasks, sharing)
     if any(task.evaluator is not None for task in tasks.values()):
         raise EvaluationError(f"the method {SHARED} uses no evaluator; leave it out")
-    counted = counted_queries(tasks, sharing)
+    shares = sharing.shares_prefixes or any(sharing.cuts.values())
+    counted = counted_queries(tasks, sharing) if shares else {}
     alone = {
-        name: opened(name, task, SHARED if name in counted else method)
-        for name, task in tasks.items()
-        if not counted.get(name)
+        name: opened(name, task, method) for name, task in tasks.items() if not counted.get(name)
     }
     return QueryRuns(alone, {name: tasks[name] for name in tasks if name not in alone}, sharing)
 

@@ -47,7 +47,7 @@ def evaluate(
 def evaluate(
     pattern: Workload,
     stream: EventStream | Frame,
-    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | str | None = None,
     *,
     type: str | None = None,
     time: str | None = None,
@@ -106,7 +106,9 @@ def evaluate(
         them; None for an evaluator that runs without. Else by default the plan that ``cep.plan`` makes of
         statistics sampled from the stream, which is ``Result.plan``. Of a workload a WorkloadPlan with
         sources, or a mapping of queries to such plans, in which a query without one is evaluated in
-        written order; by default each query has its own plan as above.
+        written order; by default each query has its own plan as above. The name of a planner in
+        ``cep.WORKLOAD_PLANNERS`` stands for its plan by a sample of the stream, or for none where that is not
+        expected to save more than planning takes.
     type, time : str, optional
         Names of the columns of event types and times of a stream that is no EventStream.
     evaluator : str, optional

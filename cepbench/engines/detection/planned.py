@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.registry import evaluator_for
@@ -22,6 +23,10 @@ from cepbench.streams.event_stream import EventStream
 #: Of a long stream statistics are sampled in so many slices, each of so many events or of two windows, with
 #: so many pairs in all.
 _SLICES, _EVENTS, _PAIRS = 4, 2_500, 4_000
+
+
+#: What is known of slices of a stream: begin and length → what a sampler found there.
+Known = dict[tuple[int, int | None], dict[Hashable, Any]]
 
 
 def generator_for(
@@ -85,24 +90,46 @@ def default_plan(
     return plan_branches(pattern, branch_problems(pattern, statistics), generator)
 
 
-def sampled(pattern: Pattern, stream: EventStream) -> tuple[Statistics, float]:
+def sampled(
+    pattern: Pattern, stream: EventStream, known: Known | None = None
+) -> tuple[Statistics, float]:
     """Statistics of a stream that the pattern fits, and its active time in seconds (or ticks).
 
     Those of a long stream are from slices all over it, which takes the same time however long it is, unless windows have many events.
+    ``known`` is what was found for other patterns, by slice.
     """
+    known = {} if known is None else known
     size = _EVENTS
     if len(stream):
         length = max(1, int(stream.timestamps[-1] - stream.timestamps[0]))
         size = max(size, math.ceil(2 * len(stream) * pattern.window.length / length))
     if len(stream) <= 2 * _SLICES * size:
-        sample = slice_sample(pattern, stream, 0, _PAIRS)
+        sample = slice_sample(pattern, stream, 0, _PAIRS, known=known.setdefault((0, None), {}))
         return sample.to_statistics(), sample.active
     step = len(stream) // _SLICES
     starts = range((step - size) // 2, len(stream) - size + 1, step)
-    parts = [stream[start : start + size] for start in starts]
     pairs = _PAIRS // _SLICES
-    sample = merge_samples([slice_sample(pattern, part, 0, pairs) for part in parts])
-    return sample.to_statistics(), sample.active * len(stream) / (size * len(parts))
+    samples = [
+        slice_sample(
+            pattern,
+            stream[start : start + size],
+            0,
+            pairs,
+            known=known.setdefault((start, size), {}),
+        )
+        for start in starts
+    ]
+    sample = merge_samples(samples)
+    return sample.to_statistics(), sample.active * len(stream) / (size * len(samples))
+
+
+def sampled_queries(
+    queries: Mapping[str, Pattern], stream: EventStream
+) -> tuple[dict[str, Statistics], float]:
+    """Statistics of each query by a sample of a stream that all fit, and the longest active time."""
+    known: Known = {}
+    found = {query: sampled(pattern, stream, known) for query, pattern in queries.items()}
+    return {q: its for q, (its, _) in found.items()}, max(its for _, its in found.values())
 
 
 def equal_rates(pattern: Pattern) -> Statistics:

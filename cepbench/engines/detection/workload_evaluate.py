@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.engines.detection.planned import planned
+from cepbench.engines.detection.planned import generator_for, planned, sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import OUTPUTS, evaluator_without_plan, runs_some, task_for
@@ -24,8 +24,10 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.runs.workload_result import Step, WorkloadMatches
 from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.patterns.model import Pattern
+from cepbench.planning.planners.sharing.generate import ERROR, plan_workload
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.planning.plans.reuse import Reuse, can_be_reused
+from cepbench.planning.plans.reuse import Reuse, can_be_reused, candidates_of
 from cepbench.planning.plans.tree import left_deep
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
@@ -34,14 +36,25 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.numeric import NumericReader
 
+#: Seconds that planning takes for each query, and those of a query by itself, whatever the stream and for each of its
+#: events.
+PLANNING, OPENED, SCANNED = 6e-4, 1.3e-3, 4e-8
+
+#: The share of the time without a plan that planning may take.
+LEAST = 0.04
+
 
 def evaluate_workload(
     workload: Workload,
     stream: EventStream,
-    plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | str | None,
     asked: Arguments,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
+    if isinstance(plan, str):
+        workload, stream = under_one_hierarchy(workload, stream)
+        _check(workload.patterns, stream)
+        plan = _planned(workload, stream, plan, asked.evaluator)
     plans = plan is None
     plan = workload_plan(workload, plan)
     ways = [plan.reuse(query) for query in plan.order]
@@ -50,10 +63,7 @@ def evaluate_workload(
     patterns = {
         query: its.with_hierarchy(stream.hierarchy) for query, its in plan.computed.patterns.items()
     }
-    for query, pattern in patterns.items():
-        with errors_naming(query):
-            check_types(pattern, stream)
-            check_fit(pattern, stream)
+    _check(patterns, stream)
     run = _Run(patterns, stream, ways, output, asked.partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
@@ -82,6 +92,44 @@ def evaluate_workload(
         work=Work.total(its.work for its in computed),
     )
     return WorkloadMatches(results, run.taken, metrics, stream)
+
+
+def _check(patterns: Mapping[str, Pattern], stream: EventStream) -> None:
+    for query, pattern in patterns.items():
+        with errors_naming(query):
+            check_types(pattern, stream)
+            check_fit(pattern, stream)
+
+
+def _planned(
+    workload: Workload, stream: EventStream, planner: str, evaluator: str | Evaluator | None
+) -> WorkloadPlan | None:
+    """The plan of a planner, by a sample of a stream that all queries fit.
+
+    None, each query by itself, where planning would take longer than it may save, or is expected to save no
+    more than estimates err.
+    """
+    entry, number = WORKLOAD_PLANNERS.find(planner), len(workload.patterns)
+    apart = OPENED + SCANNED * len(stream)
+    # Of most queries, the time of one that reuses matches is seldom less than half of that alone.
+    if (LEAST + max(0.0, (number - 1) / number - 0.5)) * apart < PLANNING:
+        return None
+    derived = {way.query for way in candidates_of(workload) if not entry.virtual}
+    share = 1.0 if entry.virtual else len(derived) / number
+    if (LEAST + max(0.0, share - 0.5)) * apart < PLANNING or not share:
+        return None
+    statistics, _ = sampled_queries(workload.patterns, stream)
+    generator = None if evaluator else generator_for(workload.patterns.values()).name
+    found = plan_workload(
+        workload, statistics, planner, generator=generator,
+        evaluator=evaluator_for(evaluator).name if evaluator else None,
+    )  # fmt: skip
+    alone = sum(
+        its.cost
+        for its in found.candidates
+        if its.source is None and its.query in workload.patterns and its.cost is not None
+    )
+    return found if found.cost is None or found.cost < (1 - ERROR) * alone else None
 
 
 class _Run:

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.engines.adaptation.detector import BATCH_SIZE, AdaptiveDetector
+from cepbench.engines.aggregation.workload_run import SHARED
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import evaluator_for
@@ -303,7 +304,11 @@ class Plans:
         if generator is not None:
             how |= {"time_selectivity": grid.time_selectivity, "cost": grid.cost}
             how |= {"alpha": cell.alpha, "last": self._last.get(cell.window)}
-        elif not sharing:
+        elif sharing:
+            if self._methods[name][0] == SHARED:
+                # What the planner's paper chooses, whatever queries take by another method.
+                how["method"] = SHARED
+        else:
             # At the end of a stream that is run as a whole no match is late.
             how |= {"delays": not grid.batch_size, "evaluator": cell.evaluator}
             how |= {"cost": grid.reuse_cost}

@@ -1,5 +1,8 @@
 """The cost of plans of workloads: what A-Seq does per second, by the rates of the events.
 
+Queries that share nothing may run by the window's product instead, and of a stream of known length
+what is opened costs, too; how long a planner may look for a better plan then follows from that.
+
 An event of some item is added, in the table of each segment with this item, to the column before
 it, for all rows: an *update* for each START in the window [qi2014]_, section 3.2. In a chopped query,
 what comes before the last segment is an entry of a log, and so is each START of this segment. Lanes
@@ -12,10 +15,14 @@ and no products.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from cepbench.errors import PlanError
 from cepbench.kernels.counts import LANES
@@ -24,6 +31,9 @@ from cepbench.planning.plans.segments import Segment, SequenceItems, table_key
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+
+_T = TypeVar("_T")
 
 #: Query → after how many items it is chopped; other queries are not.
 Cuts = Mapping[str, tuple[int, ...]]
@@ -36,8 +46,34 @@ _Local = tuple[str, int | None, str | None]
 
 _MATCHES: Counter = ("COUNT", None, None)
 
-#: Times in units of that of an update, about 0.25 ns, as ``benchmarks/bench_sharing.py`` fits them.
-FOLLOWED, PRODUCT, SUM, EVENT, ALONE, CONNECTION = 160.0, 1.0, 3.0, 720.0, 1290.0, 3000.0
+#: Seconds of an update.
+UPDATE = 0.25e-9
+
+
+class Units(NamedTuple):
+    """Times of terms of costs, in units of that of an update."""
+
+    followed: float
+    product: float
+    sum: float
+    event: float
+    alone: float
+    connection: float
+
+
+#: Where A-Seq counts all queries, what a call takes is in the terms of its events; else it has terms of its own. Both are as
+#: ``benchmarks/bench_sharing.py`` fits them.
+BY_A_SEQ = Units(160.0, 1.0, 3.0, 720.0, 1290.0, 3000.0)
+BESIDE_OTHERS = Units(140.0, 1.0, 1.0, 380.0, 570.0, 800.0)
+WINDOWED, SCANNED, TOGETHER, OPENED, JOINED = 730.0, 4.4, 180.0, 9.5e6, 1.13e7
+
+#: Seconds that it takes to sample the statistics of a query and find what it has in common with others, and
+#: to cost a plan, for each query.
+PREPARING, COSTING = 2e-3, 1.5e-5
+
+#: The share of the time without a plan that planning may take, and that of the time that the best plan so far
+#: saves.
+SHARE, SAVED = 0.02, 0.25
 
 
 @dataclass(frozen=True)
@@ -59,14 +95,38 @@ class SharingCost:
     alone: float = 0.0
     #: Triggers of chopped queries, once for each counter.
     connections: float = 0.0
+    #: Events of queries that share nothing and are counted by the window's product, once for each
+    #: counter.
+    windowed: float = 0.0
+    #: Events of the stream, once for each query that shares nothing, and once for all others together.
+    scanned: float = 0.0
+    together: float = 0.0
+    #: Queries that share nothing, and others, of a stream of known length.
+    opened: float = 0.0
+    joined: float = 0.0
+
+    units: Units = BY_A_SEQ
 
     @property
     def total(self) -> float:
         """In units of an update."""
+        units = self.units
         return (
-            self.updates + FOLLOWED * self.followed + PRODUCT * self.products + SUM * self.sums
-            + EVENT * self.events + ALONE * self.alone + CONNECTION * self.connections
+            self.updates + units.followed * self.followed + units.product * self.products
+            + units.sum * self.sums + units.event * self.events + units.alone * self.alone
+            + units.connection * self.connections + WINDOWED * self.windowed + SCANNED * self.scanned
+            + TOGETHER * self.together + OPENED * self.opened + JOINED * self.joined
         )  # fmt: skip
+
+
+def is_worth_planning(workload: Workload, stream: EventStream) -> bool:
+    """Whether planning what queries share may gain more than it costs."""
+    types = [{its.type for its in pattern.variables} for pattern in workload.patterns.values()]
+    counts = np.bincount(stream.type_codes, minlength=len(stream.type_names))
+    number = dict(zip(stream.type_names, counts.tolist(), strict=True))
+    events = sum(number.get(type, 0) for its in types for type in its)
+    apart = WINDOWED * events + (SCANNED * len(stream) + OPENED) * len(types)
+    return PREPARING * len(types) < 2 * SHARE * UPDATE * apart
 
 
 class _Column(NamedTuple):
@@ -102,10 +162,23 @@ class _Piece(NamedTuple):
 class SharingProblem:
     """A workload and its statistics as numbers, from which plans are costed.
 
+    ``windowed``: queries that share nothing run by the window's product. ``length``: that of the stream in
+    seconds (or ticks), from which it follows how many plans may be costed.
+
     Raises StatisticsError if the statistics of a query are missing or insufficient.
     """
 
-    def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        statistics: Mapping[str, Statistics],
+        *,
+        windowed: bool = False,
+        length: float | None = None,
+    ) -> None:
+        self._windowed, self._length = windowed, length or math.inf
+        #: Plans costed so far, and the least cost among them.
+        self._costed, self._least = 0, math.inf
         known = workload_statistics(workload, statistics)
         self.workload = workload
         #: Of the queries that are counted by segments; the cost of others depends on no plan.
@@ -113,6 +186,7 @@ class SharingProblem:
         self._rates: dict[str, list[float]] = {}
         self._counters: dict[str, set[Counter]] = {}
         self._share: dict[str, float] = {}
+        self._stream_rate = max((its.stream_rate or 0.0 for its in known.values()), default=0.0)
         for query, pattern in workload.patterns.items():
             try:
                 self.items[query] = SequenceItems(query, pattern)
@@ -141,13 +215,33 @@ class SharingProblem:
         """That of a segment, see :class:`~cepbench.planning.plans.segments.Segment`."""
         return self._segment(query, begin, end).signature
 
+    @cached_property
+    def unshared(self) -> float:
+        """The total cost of the plan that shares nothing."""
+        return self.cost({}, shares_prefixes=False).total
+
+    def affordable(self, plans: Iterable[_T]) -> Iterator[_T]:
+        """What plans are made of, as long as costing them takes no longer than may be gained."""
+        for its in plans:
+            worth = SHARE * self.unshared + SAVED * (self.unshared - self._least)
+            if self._costed * COSTING * len(self.items) > worth * UPDATE * self._length:
+                return
+            yield its
+
     def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
         """The cost of a plan with these cuts."""
+        found = self._cost(cuts, shares_prefixes=shares_prefixes)
+        self._costed += 1
+        self._least = min(self._least, found.total)
+        return found
+
+    def _cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
         last: dict[str, _Piece] = {}
         lefts: dict[Hashable, _Left] = {}
         windows: dict[int, float] = {}
         columns: dict[tuple[int, int], _Column] = {}
-        products = sums = connections = followed = 0.0
+        asked_of: dict[str, float] = {}
+        products = connections = followed = 0.0
         for query, items in self.items.items():
             cut = max(cuts.get(query, ()), default=0)
             piece = last[query] = self._piece(query, cut, len(items.names))
@@ -161,7 +255,7 @@ class SharingProblem:
             triggers, begun = piece.columns[-1].rate, piece.columns[0].rate
             asked = triggers * len(counters) * begun * piece.window * self._share[query]
             if not cut:
-                sums += asked
+                asked_of[query] = asked
                 continue
             products += asked
             connections += triggers * len(counters)
@@ -183,11 +277,17 @@ class SharingProblem:
         for left in lefts.values():
             passes = min(1 + left.active / LANES, sum(left.triggers))
             followed += passes * sum(left.entries.values())
-        updates = events = alone = 0.0
+        updates = events = alone = sums = windowed = 0.0
+        opened = 0
         for query, piece in last.items():
             table = piece.keys[shares_prefixes]
             its_columns = [columns[table, column.key] for column in piece.columns]
             runs_alone = not cuts.get(query) and all(len(c.queries) == 1 for c in its_columns)
+            opened += runs_alone
+            if runs_alone and self._windowed:
+                windowed += sum(c.rate for c in its_columns) * len(self._counters[query])
+                continue
+            sums += asked_of.get(query, 0.0)
             window = piece.window if runs_alone else windows[table]
             rows = piece.columns[0].rate * window * self._share[query]
             for shared in its_columns:
@@ -200,7 +300,19 @@ class SharingProblem:
                     # What several queries share is of the first one.
                     updates += shared.rate * sum(shared.additions.values()) * rows
                     events += shared.rate * len(shared.additions)
-        return SharingCost(updates, followed, products, sums, events, alone, connections)
+        found = SharingCost(updates, followed, products, sums, events, alone, connections)
+        if not self._windowed:
+            return found
+        joined = len(last) - opened
+        return replace(
+            found,
+            windowed=windowed,
+            scanned=self._stream_rate * opened,
+            together=self._stream_rate * (joined > 0),
+            opened=opened / self._length,
+            joined=joined / self._length,
+            units=BESIDE_OTHERS,
+        )
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

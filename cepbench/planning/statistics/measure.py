@@ -7,9 +7,10 @@ one slice, and :func:`merge_samples` adds them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 
@@ -179,9 +180,12 @@ def measure_statistics(
     with reporting_missing_types(missing_types):
         asked = queries_from(pattern)
         found, stream = {}, events_from(stream, type, time)
+        known: dict[Hashable, Any] = {}
         for query, its in asked.queries.items():
             with errors_naming(query):
-                sample = sample_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)
+                sample = sample_statistics(
+                    its.without_aggregate(), stream, seed=seed, pairs=pairs, known=known
+                )
                 found[query] = sample.to_statistics()
         return found if asked.by_query else found[""]
 
@@ -193,10 +197,12 @@ def sample_statistics(
     seed: int = 0,
     pairs: int = PAIRS,
     stream_events: int | None = None,
+    known: dict[Hashable, Any] | None = None,
 ) -> StatisticsSample:
     """The sample of one slice of a stream; see :func:`measure_statistics`.
 
-    ``stream_events`` are those of all types in the slice, if ``stream`` has only some types.
+    ``stream_events`` are those of all types in the slice, if ``stream`` has only some types. ``known`` is what
+    was found for other queries of a workload, see :class:`cepbench.planning.statistics.sampling.Sampler`.
 
     Raises StreamError if the pattern does not fit the stream.
     """
@@ -207,16 +213,22 @@ def sample_statistics(
         stream_events = whole(stream_events, "stream_events", StatisticsError, least=0)
     check_fit(pattern, stream)
     check_types(pattern, stream)
-    return slice_sample(pattern, stream, seed, pairs, stream_events)
+    return slice_sample(pattern, stream, seed, pairs, stream_events, known)
 
 
 def slice_sample(
-    pattern: Pattern, stream: EventStream, seed: int, pairs: int, stream_events: int | None = None
+    pattern: Pattern,
+    stream: EventStream,
+    seed: int,
+    pairs: int,
+    stream_events: int | None = None,
+    known: dict[Hashable, Any] | None = None,
 ) -> StatisticsSample:
     """As :func:`sample_statistics`, without checks: types may be missing in a slice."""
-    sampler = Sampler(pattern, stream, seed, pairs)
+    sampler = Sampler(pattern, stream, seed, pairs, known)
+    window = pattern.window.length
     return StatisticsSample(
-        active=active_time(pattern, stream),
+        active=sampler.once(("active", window), partial(active_time, pattern, stream)),
         shortest=pattern.window.seconds,
         events={name: len(rows) for name, rows in sampler.rows.items()},
         pairs=sampler.pairs(),

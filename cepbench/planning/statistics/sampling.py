@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from cepbench.patterns.model import Aggregate, Attribute, Clause, Comparison, Pa
 from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+
+_T = TypeVar("_T")
 
 #: Combinations of elements of a Kleene set in one condition that can be measured: a single one, or
 #: an event and its predecessor.
@@ -85,16 +89,31 @@ def pairs_of_a_partition(values: np.ndarray) -> PairSample:
 
 
 class Sampler:
-    """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``."""
+    """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``.
 
-    def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
+    ``known`` has what was found for other patterns in the same stream, and is added to.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        stream: EventStream,
+        seed: int,
+        most: int,
+        known: dict[Hashable, Any] | None = None,
+    ) -> None:
         self.pattern = pattern.expanded
         self.stream = stream
         self.seed = seed
         self.most = most
         self.before = order_in_all_branches(pattern)
         self.reader = NumericReader()
-        self.rows = {variable.name: stream.rows_of(variable.type) for variable in pattern.variables}
+        self.known = {} if known is None else known
+        self.types = {variable.name: variable.type for variable in pattern.variables}
+        self.rows = {
+            name: self.once(("rows", type), partial(stream.rows_of, type))
+            for name, type in self.types.items()
+        }
         self.columns: dict[tuple[str, str], np.ndarray] = {}
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
@@ -118,7 +137,21 @@ class Sampler:
         values = self.reader.read(self.stream, attribute, slice(None))
         return pairs_of_a_partition(values)
 
+    def once(self, key: Hashable, found: Callable[[], _T]) -> _T:
+        """What depends on a key alone in this stream."""
+        if key not in self.known:
+            self.known[key] = found()
+        its: _T = self.known[key]
+        return its
+
     def _sample(self, first: str, second: str, clauses: list[Clause]) -> PairSample:
+        key = (
+            first, second, self.types[first], self.types[second], (first, second) in self.before,
+            (second, first) in self.before, self.pattern.order, self.pattern.window.length, *clauses,
+        )  # fmt: skip
+        return self.once(key, partial(self._drawn, first, second, clauses))
+
+    def _drawn(self, first: str, second: str, clauses: list[Clause]) -> PairSample:
         if first == second:
             candidates = len(self.rows[first])
             picked = {first: np.arange(candidates)}

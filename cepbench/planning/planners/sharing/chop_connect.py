@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from cepbench.planning.costs.sharing import Cuts, SharingProblem
@@ -14,22 +16,26 @@ def chop_connect(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cut
     Queries are chopped in front of a part, except those in which that saves nothing. With what comes
     behind it, it is counted once for the queries in which this is the same.
 
-    Differs from the paper, which takes its plans from an optimizer that it leaves open.
+    Differs from the paper, which takes its plans from an optimizer that it leaves open. Of a stream of
+    known length it ends where it would take longer than it may still save.
     """
+    return chopped(common_parts(problem), problem), False
+
+
+def chopped(common: Iterable[Part], problem: SharingProblem) -> Cuts:
+    """The cuts that CHOP-CONNECT chooses in front of common parts."""
     cuts: Cuts = {}
-    cost = problem.cost(cuts, shares_prefixes=False).total
-    parts = [
-        Part(p.length, frozenset(at for at in p.places if at[1])) for p in common_parts(problem)
-    ]
+    cost = problem.unshared
+    parts = [Part(p.length, frozenset(at for at in p.places if at[1])) for p in common]
     while True:
         best, least = cuts, cost
-        for part in parts:
+        for part in problem.affordable(parts):
             if len(part.places) > 1:
                 found, its = _chopped_at(part, cuts, problem)
                 if its < least:
                     best, least = found, its
         if best is cuts:
-            return cuts, False
+            return cuts
         cuts, cost = best, least
 
 

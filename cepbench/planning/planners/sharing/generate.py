@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from cepbench.arguments import flag, shown
+from cepbench.arguments import choice, flag, number, shown
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planning.costs.reuse import ReuseProblem, Sources, reuse_cost
@@ -27,6 +27,12 @@ from cepbench.planning.workloads.generalization import common_generalizations
 from cepbench.planning.workloads.given import workload_from
 from cepbench.planning.workloads.model import Workload
 
+#: The method of the counters that are shared.
+A_SEQ = "a-seq"
+
+#: By how much estimates of the times of plans err.
+ERROR = 0.25
+
 
 def plan_workload(
     workload: Workload,
@@ -38,6 +44,8 @@ def plan_workload(
     delays: bool = False,
     seed: int = 0,
     evaluator: str | None = None,
+    method: str | None = None,
+    length: float | None = None,
 ) -> WorkloadPlan:
     """Choose what the queries of a workload share; a plan with the planner and its estimated cost.
 
@@ -64,10 +72,19 @@ def plan_workload(
         ``calibrated`` counts: by default ``tree``, as which one is priced that shares no work between
         queries.
 
+    method : {"a-seq"}, optional
+        The method that counts the queries that share no counts: by default each query's own, as of
+        :class:`cepbench.Aggregator`. A plan of counts is returned then if it is expected to be faster by
+        more than estimates err, and else the one that shares nothing. With ``a-seq``, by which all queries are
+        counted, the plan is the planner's, whatever it gains.
+    length : float, optional
+        The length of the stream in seconds (or ticks), if it is known: what shares counts is then not
+        looked for any longer than that may save.
+
     Raises
     ------
     PlanGeneratorError
-        If the planner, cost, generator or evaluator is unknown, a planner fails or returns no plan, or ``seed`` is
+        If the planner, cost, generator, evaluator or method is unknown, a planner fails or returns no plan, or ``seed`` is
         invalid.
     PlanningRefusedError
         If the workload is beyond the limits of the planner.
@@ -83,8 +100,13 @@ def plan_workload(
     flag(delays, "delays", PlanGeneratorError)
     if evaluator is not None:
         evaluator = known_evaluator(evaluator, PlanGeneratorError)
+    if method is not None:
+        choice(method, "method", [A_SEQ], PlanGeneratorError)
+    if length is not None:
+        length = number(length, "length", PlanGeneratorError, least=0.0)
     if entry.shares == "aggregates":
-        return _plan_of_cuts(workload, statistics, entry, rng)
+        problem = SharingProblem(workload, statistics, windowed=method is None, length=length)
+        return _plan_of_cuts(problem, entry, rng, gains=method is None)
     known = workload_statistics(workload, statistics)
     computed = workload.without_aggregates()
     if entry.virtual:
@@ -208,12 +230,10 @@ def _in_time(workload: Workload, problem: ReuseProblem, sources: Sources) -> Sou
 
 
 def _plan_of_cuts(
-    workload: Workload,
-    statistics: Mapping[str, Statistics],
-    entry: WorkloadPlanner,
-    rng: np.random.Generator,
+    problem: SharingProblem, entry: WorkloadPlanner, rng: np.random.Generator, *, gains: bool
 ) -> WorkloadPlan:
-    problem = SharingProblem(workload, statistics)
     cuts, shares_prefixes = entry.plan(problem, rng)
     cost = problem.cost(cuts, shares_prefixes=shares_prefixes).total
-    return WorkloadPlan(workload, cuts, shares_prefixes, planner=entry.name, cost=cost)
+    if gains and cost > (1 - ERROR) * problem.unshared:
+        cuts, shares_prefixes, cost = {}, False, problem.unshared
+    return WorkloadPlan(problem.workload, cuts, shares_prefixes, planner=entry.name, cost=cost)

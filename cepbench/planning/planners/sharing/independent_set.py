@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 
@@ -17,12 +17,14 @@ def heaviest_independent_set(
     near: Sequence[AbstractSet[int]] | None = None,
     score: Callable[[Sequence[int]], float] | None = None,
     most_sets: int = MOST_SETS,
+    affordable: Callable[[Iterable[tuple[int, ...]]], Iterable[tuple[int, ...]]] = iter,
 ) -> tuple[int, ...]:
     """The set of vertices without conflicts of the greatest score, in ascending order.
 
     Vertices of no weight are left out. ``near`` are the vertices that may change what one adds to the
     score, by default those in conflict. By default the score of a set is the sum of its weights; the
-    greatest is found then, unless the search ends after ``most_sets`` sets, with the best one so far.
+    greatest is found then, unless the search ends after ``most_sets`` sets, with the best one so far. It
+    scores only what is ``affordable`` of sets of one size.
 
     Source: [poppe2018]_, reduction of the graph and breadth-first search for the plan. A vertex near
     no other one is in the set. Without it are those that cannot be in a set as heavy as the bound
@@ -47,7 +49,7 @@ def heaviest_independent_set(
     seen = 0
     while level and seen < most_sets:
         seen += len(level)
-        for its in level:
+        for its in affordable(level):
             its_worth = worth([*sorted(fixed), *its])
             if its_worth > most:
                 best, most = its, its_worth

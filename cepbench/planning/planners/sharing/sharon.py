@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cepbench.planning.costs.sharing import Cuts, SharingProblem
-from cepbench.planning.planners.sharing.chop_connect import chop_connect
+from cepbench.planning.planners.sharing.chop_connect import chopped
 from cepbench.planning.planners.sharing.independent_set import heaviest_independent_set
 from cepbench.planning.planners.sharing.parts import Part, choices_of, common_parts, with_cuts
 
@@ -26,7 +26,8 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
     Differs from the paper: queries are chopped in front of a part only, because behind it the trees
     of prefixes have a branch for each query; a part may be that of a single query, chopped at a
     rare event; a set is scored by its own cost, because savings are not independent; and the last
-    improvement is not in the paper.
+    improvement is not in the paper. Of a stream of known length it ends where it would take longer than
+    it may still save.
     """
     unshared = problem.cost({}, shares_prefixes=True).total
 
@@ -34,15 +35,17 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
         cuts = with_cuts({}, {at for part in parts for at in part.places}, problem)
         return unshared - problem.cost(cuts, shares_prefixes=True).total
 
-    longest = {part.places: part for part in common_parts(problem)}
+    common = common_parts(problem)
+    cut = chopped(common, problem)
+    longest = {part.places: part for part in common}
     candidates: dict[Part, float] = {}
-    for part in longest.values():
+    for part in problem.affordable(longest.values()):
         for single in (Part(part.length, frozenset({at})) for at in part.places):
             candidates.setdefault(single, saving([single]))
         its = _beneficial(part, saving)
         candidates[its] = saving([its])
     candidates = {part: its for part, its in candidates.items() if its > 0}
-    _add_options(candidates, saving)
+    _add_options(candidates, saving, problem)
     parts = sorted(candidates, key=lambda part: -candidates[part])[:MOST_CANDIDATES]
     conflicts = [
         {k for k, other in enumerate(parts) if other is not part and part.overlaps(other)}
@@ -54,9 +57,10 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
         conflicts,
         near=near,
         score=lambda its: saving([parts[k] for k in its]),
+        affordable=problem.affordable,
     )
     cuts = with_cuts({}, {at for k in chosen for at in parts[k].places}, problem)
-    starts = [cuts, chop_connect(problem, rng)[0], {}]
+    starts = [cuts, cut, {}]
     # Rows of a tree stay for its longest window, so that trees are not always better.
     plans = [(_improved(starts, problem, shares), shares) for shares in (False, True)]
     return min(plans, key=lambda its: problem.cost(its[0], shares_prefixes=its[1]).total)
@@ -72,12 +76,16 @@ def _beneficial(part: Part, saving: Callable[[Sequence[Part]], float]) -> Part:
     return kept
 
 
-def _add_options(candidates: dict[Part, float], saving: Callable[[Sequence[Part]], float]) -> None:
+def _add_options(
+    candidates: dict[Part, float],
+    saving: Callable[[Sequence[Part]], float],
+    problem: SharingProblem,
+) -> None:
     """Add candidates without the queries of a conflict."""
     pending = list(candidates)
     while pending and len(candidates) < MOST_CANDIDATES:
         part = pending.pop(0)
-        for other in list(candidates):
+        for other in problem.affordable(list(candidates)):
             option = part.without(part.overlaps(other)) if other is not part else part
             if option.places and option not in candidates:
                 its = saving([option])
@@ -95,7 +103,7 @@ def _improved(starts: Sequence[Cuts], problem: SharingProblem, shares_prefixes: 
     changes = [(query, its) for query, items in problem.items.items() for its in choices_of(items)]
     best = min(starts, key=cost)
     while True:
-        changed = [{**best, query: its} for query, its in changes]
+        changed = ({**best, query: its} for query, its in problem.affordable(changes))
         found = min(changed, key=cost, default=best)
         if not cost(found) < cost(best):
             return best
