@@ -186,6 +186,7 @@ class _Reader:
             subsets=tuple(self._subsets.items()),
             within=self._within(),
             columns=self._selected(select),
+            sorted_by=self._sorted_by(select),
         )
 
     def _refuse(self, message: str, *places: Any) -> NoReturn:
@@ -287,7 +288,7 @@ class _Reader:
         """The columns of SELECT; an error for all else around MATCH_RECOGNIZE."""
         from sqlglot import exp
 
-        known = ("expressions", "from", "from_", "match")
+        known = ("expressions", "from", "from_", "match", "order")
         for name, part in select.args.items():
             if part and name not in known:
                 word = name.strip("_").upper()
@@ -311,6 +312,16 @@ class _Reader:
                 )
             found.append((inner.name, each.alias or inner.name))
         self._check_once([alias for _, alias in found], select.expressions, "column")
+        return tuple(found)
+
+    def _sorted_by(self, select: Expression) -> tuple[tuple[str, bool], ...]:
+        """The columns of the clause's rows by which they are sorted; a name of SELECT stands for its column."""
+        order = select.args.get("order")
+        named = {alias.upper(): name for name, alias in self._selected(select) or ()}
+        found = []
+        for each in order.expressions if order else ():
+            column = self._column(each.this)
+            found.append((named.get(column.upper(), column), bool(each.args.get("desc"))))
         return tuple(found)
 
     def _check_once(self, names: Sequence[str], places: Sequence[Any], what: str) -> None:
@@ -387,7 +398,8 @@ class _Reader:
         try:
             if len(texts) == 1:
                 return Window(Decimal(texts[0]), "units", exclusive=True)
-            if len(texts) == 3 and texts[0].upper() == "INTERVAL":
+            # Flink declares the number of digits, as in DAY(3).
+            if texts[0].upper() == "INTERVAL" and texts[3:4] in ([], ["("]):
                 return Window(Decimal(texts[1]), UNITS[texts[2].lower()], exclusive=True)
         except (ArithmeticError, KeyError):
             pass
@@ -530,6 +542,9 @@ class _Reader:
                 return functools.reduce(lambda one, other: Operation("OR", (one, other)), equal)
             case "Interval":
                 return self._interval(node)
+            case "Cast" if node.args["to"].this.name == "DOUBLE":
+                # The product is an error unless it is of numbers.
+                return Operation("*", (Constant(1.0), self._value(node.this, inner)))
         if kind in _OPERATORS:
             operands = self._value(node.this, inner), self._value(node.expression, inner)
             return Operation(_OPERATORS[kind], operands)
@@ -564,7 +579,8 @@ class _Reader:
             self._fail(PatternError, str(error), node)
 
     def _interval(self, node: Expression) -> Duration:
-        unit = str(node.args.get("unit") or "").lower()
+        # Flink declares the number of digits, as in DAY(3).
+        unit = str(node.args.get("unit") or "").lower().partition("(")[0]
         try:
             amount = Decimal(str(node.this.this))
             length = Window(abs(amount), UNITS[unit]).length

@@ -271,6 +271,8 @@ class RowPattern:
     within: Window | None = None
     #: The columns that SELECT takes, and their names there; None for all.
     columns: tuple[tuple[str, str], ...] | None = None
+    #: The columns that the ORDER BY of the query names, and whether each is descending.
+    sorted_by: tuple[tuple[str, bool], ...] = ()
 
     #: A row pattern is one query.
     by_query: ClassVar[Literal[False]] = False
@@ -326,6 +328,9 @@ class RowPattern:
             yield f"{indent}SUBSET {', '.join(texts)}"
         conditions = [f"{variable_text(name)} AS {_sql(its)}" for name, its in self.define]
         yield f"{indent}DEFINE {', '.join(conditions)})" if conditions else ")"
+        if self.sorted_by:
+            keys = (f"{column_text(name)}{' DESC' * falls}" for name, falls in self.sorted_by)
+            yield f"ORDER BY {', '.join(keys)}"
 
 
 def column_text(name: str) -> str:

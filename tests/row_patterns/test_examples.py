@@ -75,6 +75,18 @@ def test_several_partitions_come_in_the_order_of_their_first_rows() -> None:
     assert [row[0] for row in found] == ["ACME"] * 3 + ["ABC"] * 3
 
 
+def test_rows_in_the_order_of_the_query() -> None:
+    query = V_SHAPE.format(rows="") + "ORDER BY MR.symbol, MR.start_tstamp DESC"
+    assert [row[1] for row in rows(query, ACME)] == [14, 10, 5]
+    query = (
+        V_SHAPE.replace("*", "start_tstamp AS start", 1).format(rows="")
+        + "ORDER BY end_tstamp DESC"
+    )
+    assert rows(query, ACME) == [(14,), (10,), (5,)]
+    with pytest.raises(StreamError, match="ORDER BY top: MATCH_RECOGNIZE returns symbol"):
+        rows(V_SHAPE.format(rows="") + "ORDER BY top", ACME)
+
+
 def test_average_over_the_rows_so_far() -> None:
     """Flink, Detecting Patterns in Tables, on aggregations."""
     prices = [12.0, 17, 13, 16, 25, 2, 4, 10, 15, 25, 25, 30]

@@ -54,6 +54,22 @@ def test_defaults_are_those_of_the_standard() -> None:
     assert pattern.order_by == pattern.define == pattern.measures == ()
 
 
+def test_an_order_of_the_query_names_columns_of_the_clause() -> None:
+    pattern = read(
+        "SELECT a AS x, b FROM t MATCH_RECOGNIZE (MEASURES A.x AS a, A.y AS b, A.z AS c PATTERN (A)) AS m "
+        "ORDER BY x DESC, m.c"
+    )
+    assert pattern.sorted_by == (("a", True), ("c", False))
+    assert read(str(pattern)) == read(pattern.describe()) == pattern
+
+
+def test_casts_to_doubles_are_products() -> None:
+    cast = read("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS CAST(x AS DOUBLE) > 1)")
+    assert cast.define == (
+        read("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS 1.0 * x > 1)").define
+    )
+
+
 def test_names_in_backticks() -> None:
     pattern = read(
         "SELECT `x y` FROM `t` MATCH_RECOGNIZE (MEASURES `A`.`p q` AS `x y` PATTERN (`A` B))"
@@ -118,6 +134,8 @@ def test_names_in_backticks() -> None:
             "(ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}))",
             PatternSyntaxError, "ALL ROWS", "excludes",
         ),
+        ("(PATTERN (A)) ORDER BY x + 1", UnsupportedPatternError, "x + 1", "only a column"),
+        ("(PATTERN (A) DEFINE A AS CAST(x AS INT) > 1)", PatternError, "x", "CAST"),
         ("(PATTERN (A)) WHERE x > 1", UnsupportedPatternError, "x > 1", "WHERE around"),
         ("(PATTERN (A)) JOIN u ON 1 = 1", PatternError, "", "JOINS around"),
     ],

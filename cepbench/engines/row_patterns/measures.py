@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,9 +79,17 @@ class _Rows:
                         "returns too; rename it"
                     )
                 named.setdefault(name, self._input(name))
+        found = pa.table(named)
+        if pattern.sorted_by:
+            # Equal rows stay in their order, and missing values are last.
+            by: list[Any] = [
+                (_known(name, named, "ORDER BY"), "descending" if falls else "ascending")
+                for name, falls in pattern.sorted_by
+            ]
+            found = found.take(pc.sort_indices(found, sort_keys=by))
         if pattern.columns is None:
-            return pa.table(named)
-        return pa.table({alias: named[_known(name, named)] for name, alias in pattern.columns})
+            return found
+        return pa.table({alias: found[_known(name, named)] for name, alias in pattern.columns})
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -237,12 +246,12 @@ class _Rows:
         return np.append(totals, of_none)[self._chosen[0]]
 
 
-def _known(written: str, named: dict[str, pa.Array]) -> str:
-    """The column that SELECT names, whatever its case."""
+def _known(written: str, named: dict[str, pa.Array], clause: str = "SELECT") -> str:
+    """The column that SELECT or ORDER BY names, whatever its case."""
     found = [name for name in named if name == written]
     found = found or [name for name in named if name.upper() == written.upper()]
     if len(found) != 1:
         raise StreamError(
-            f"SELECT {written}: MATCH_RECOGNIZE returns {', '.join(named) or 'no columns'}"
+            f"{clause} {written}: MATCH_RECOGNIZE returns {', '.join(named) or 'no columns'}"
         )
     return found[0]

@@ -45,6 +45,21 @@ class ConditionWriter:
         parts = [self._comparison(comparison, place) for comparison in clause.comparisons]
         return parts[0] if len(parts) == 1 else f"({' OR '.join(f'({part})' for part in parts)})"
 
+    def fails(self, clause: Clause, place: Place) -> str:
+        """That no comparison of a disjunction holds, be it false or unknown."""
+        parts = []
+        for comparison in clause.comparisons:
+            sides = [
+                place(side.variable, side.name)
+                if isinstance(side, Attribute)
+                else self.number(side, place)
+                for side in (comparison.left, comparison.right)
+                if not isinstance(side, Constant) and not isinstance(comparison.right, Duration)
+            ]
+            fails = [f"NOT ({self._comparison(comparison, place)})"]
+            parts.append(" OR ".join([*fails, *(f"{side} IS NULL" for side in sides)]))
+        return parts[0] if len(parts) == 1 else f"({' AND '.join(f'({part})' for part in parts)})"
+
     def _comparison(self, comparison: Comparison, place: Place) -> str:
         left, right = comparison.left, comparison.right
         sides = [left, right]
@@ -73,22 +88,19 @@ class ConditionWriter:
             if len(columns) == 2 and columns[0].name == columns[1].name:
                 written = [place(column.variable, column.name) for column in columns]
             missing = [
-                "" if _is_finite(side) else f"isnan({double})"
+                "" if _is_finite(side) else self._dialect.is_nan(double)
                 for side, double in zip(sides, doubles, strict=True)
             ]
         else:
             written = [self._value(side, place) for side in sides]
             if any(isinstance(side, Constant) for side in sides):
                 # A column without any value may have any type, and is missing in each.
-                kind = self._dialect.texts if kinds[0] == "text" else "BOOLEAN"
                 written = [
-                    f"CAST({text} AS {kind})" if isinstance(side, Attribute) else text
+                    self._dialect.typed(text, kinds[0]) if isinstance(side, Attribute) else text
                     for side, text in zip(sides, written, strict=True)
                 ]
             missing = ["", ""]
-        # NaN is the largest number to these engines, so it is never less than a number, and a
-        # value equal to one that is not NaN is not NaN either.
-        looked_at = {"<": [1], "<=": [1], ">": [0], ">=": [0], "=": [0], "<>": [0, 1]}[operator]
+        looked_at = self._dialect.not_nan.get(operator, [])
         if operator == "=" and not all(missing):
             looked_at = []
         guards = [f"NOT {missing[side]}" for side in looked_at if missing[side]]
@@ -125,8 +137,7 @@ class ConditionWriter:
             case Arithmetic("/", left, right):
                 return self._dialect.quotient(self.number(left, place), self.number(right, place))
             case Arithmetic("%", left, right):
-                divisor = f"nullif({self.number(right, place)}, 0e0)"
-                return f"({self.number(left, place)} % {divisor})"
+                return self._dialect.remainder(self.number(left, place), self.number(right, place))
             case Arithmetic(operator, left, right):
                 return f"({self.number(left, place)} {operator} {self.number(right, place)})"
         raise AssertionError(f"{expression} is over a Kleene set")

@@ -1,10 +1,14 @@
-"""Differences of DuckDB and Spark SQL: names, constants, division, and time arithmetic."""
+"""Differences of dialects of SQL: names, constants, division, NaN, and time arithmetic."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import ClassVar
 
-from cepbench.patterns.model import Duration, Window
+from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.model import NANOSECONDS, Duration, Window
 
 
 class Dialect:
@@ -20,6 +24,13 @@ class Dialect:
     step = "AS MATERIALIZED"
     #: Whether groups are written, which needs lists of positions.
     has_groups = True
+    #: Whether the dialect has MATCH_RECOGNIZE, and over which times.
+    row_patterns: tuple[str, ...] = ()
+    #: Whether rows can be sorted by what is no time, which a query over a stream cannot.
+    sorts = True
+    #: Which sides of a comparison must not be NaN besides. Here NaN is the largest number, so it is never
+    #: less than a number, and a value equal to one that is not NaN is not NaN either.
+    not_nan: ClassVar = {"<": [1], "<=": [1], ">": [0], ">=": [0], "=": [0], "<>": [0, 1]}
 
     def identifier(self, name: str) -> str:
         """A quoted name of a table, column or alias."""
@@ -32,6 +43,14 @@ class Dialect:
     def quotient(self, left: str, right: str) -> str:
         """``left / right`` of two doubles as in IEEE 754, also by zero."""
         return f"({left} / {right})"
+
+    def remainder(self, left: str, right: str) -> str:
+        """``left % right`` of two doubles, missing for ``right = 0``."""
+        return f"({left} % nullif({right}, 0e0))"
+
+    def typed(self, column: str, kind: str) -> str:
+        """A column of texts or booleans that without any value may have any type."""
+        return f"CAST({column} AS {self.texts if kind == 'text' else 'BOOLEAN'})"
 
     def not_after(self, later: str, earlier: str, window: Window) -> str:
         """``later <= earlier + window`` of two time columns."""
@@ -51,6 +70,18 @@ class Dialect:
         ticks = f"epoch_ns({time})" if window.is_datetime else f"CAST({time} AS BIGINT)"
         return f"{ticks} // {window.length}"
 
+    def row_pattern_limit(self, window: Window) -> str | None:
+        """The length after WITHIN in MATCH_RECOGNIZE, if the dialect has it."""
+        return None
+
+    def greatest(self, columns: Sequence[str]) -> str:
+        """The largest of some columns, ignoring NULLs."""
+        return columns[0] if len(columns) == 1 else f"greatest({', '.join(columns)})"
+
+    def nothing(self) -> str:
+        """The value of a variable that a branch of OR lacks."""
+        return "NULL"
+
     def each(self, values: list[str]) -> str:
         """A column with one row per value."""
         return f"unnest([{', '.join(values)}])"
@@ -58,6 +89,10 @@ class Dialect:
     def can_bucket(self, window: Window) -> bool:
         """Whether the window is long enough for buckets."""
         return window.length > 0
+
+    def is_nan(self, double: str) -> str:
+        """Whether a double is NaN."""
+        return f"isnan({double})"
 
     def maybe_nan(self, column: str) -> str:
         """Whether a column of any kind is NaN in a row."""
@@ -144,5 +179,105 @@ class Spark(Dialect):
         return f"(typeof({column}) IN ('float', 'double') AND isnan(try_cast({column} AS DOUBLE)))"
 
 
+class Trino(Dialect):
+    """Trino: its NaN satisfies no comparison but ``<>``, and its intervals are whole milliseconds."""
+
+    name = "trino"
+    step = "AS"
+    has_groups = False
+    row_patterns: tuple[str, ...] = ("datetime", "units")
+    not_nan: ClassVar = {"<>": [0, 1]}
+
+    def remainder(self, left: str, right: str) -> str:
+        return f"({left} % {right})"
+
+    def typed(self, column: str, kind: str) -> str:
+        return column
+
+    def is_nan(self, double: str) -> str:
+        return f"({double} <> {double})"
+
+    def maybe_nan(self, column: str) -> str:
+        return self.is_nan(column)
+
+    def greatest(self, columns: Sequence[str]) -> str:
+        # Beside a NULL there is none.
+        if len(columns) > 1:
+            columns = [f"coalesce({', '.join([its, *columns])})" for its in columns]
+        return super().greatest(columns)
+
+    def not_after(self, later: str, earlier: str, window: Window) -> str:
+        operator, length = "<=", window.length
+        if window.is_datetime and length % 10**6:
+            operator, length = "<", length + 1
+        length_of_kind = Duration(length, is_datetime=window.is_datetime)
+        return f"{later} {operator} {self._after(earlier, length_of_kind)}"
+
+    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
+        return f"{later} {operator} {self._after(earlier, duration)}"
+
+    def can_bucket(self, window: Window) -> bool:
+        return False  # unnest stands in FROM only
+
+    def _after(self, time: str, duration: Duration) -> str:
+        """A time that is so much later, as a sum of intervals of one unit each."""
+        rest = abs(int(duration.value))
+        sign = "-" if int(duration.value) < 0 else "+"
+        if not duration.is_datetime:
+            return f"{time} {sign} {rest}"
+        if rest % 10**6:
+            raise UnsupportedPatternError(
+                f"{duration}: {self.name}'s intervals have milliseconds; use a whole number of them, or "
+                "the dialect duckdb"
+            )
+        for unit in ("days", "hours", "minutes", "seconds"):
+            size = NANOSECONDS[unit]
+            number = Decimal(rest) / size if unit == "seconds" else Decimal(rest // size)
+            rest %= size
+            if number:
+                time += f" {sign} {self._interval(number.normalize(), unit)}"
+        return time
+
+    def _interval(self, number: Decimal, unit: str) -> str:
+        return f"INTERVAL '{number:f}' {unit.removesuffix('s').upper()}"
+
+
+class Flink(Trino):
+    """Flink SQL: rows are in the order of a time attribute, which is a timestamp."""
+
+    name = "flink"
+    texts = "STRING"
+    row_patterns = ("datetime",)
+    sorts = False
+
+    def identifier(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def row_pattern_limit(self, window: Window) -> str | None:
+        # Until an earlier run has ended, a later match is held back, and runs end by WITHIN alone. What is
+        # in DEFINE is exact, so the next whole unit of two digits will do.
+        for unit in ("seconds", "minutes", "hours", "days"):
+            number = window.length // NANOSECONDS[unit] + 1
+            if number < 100:
+                break
+        return self._interval(Decimal(number), unit)
+
+    def nothing(self) -> str:
+        raise UnsupportedPatternError(
+            "OR over different variables: Flink has no NULL without a type; write a query for each branch"
+        )
+
+    def remainder(self, left: str, right: str) -> str:
+        raise UnsupportedPatternError(
+            f"{left} % {right}: Flink's % is for exact numbers; use an evaluator, or an attribute with "
+            "the remainder"
+        )
+
+    def _interval(self, number: Decimal, unit: str) -> str:
+        # Of more than two digits their number is declared.
+        digits = len(str(int(number)))
+        return super()._interval(number, unit) + (f"({digits})" if digits > 2 else "")
+
+
 #: The dialects by name.
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (Dialect(), Spark())}
+DIALECTS: dict[str, Dialect] = {its.name: its for its in (Dialect(), Spark(), Trino(), Flink())}

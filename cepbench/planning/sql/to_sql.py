@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from cepbench.planning.sql.conditions import ConditionWriter, Place
 from cepbench.planning.sql.dialects import DIALECTS, Dialect
 from cepbench.planning.sql.groups import GroupWriter
 from cepbench.planning.sql.pairs import Columns
+from cepbench.planning.sql.row_patterns import RowPatternWriter, without_row_pattern
 
 
 def to_sql(
@@ -35,9 +36,9 @@ def to_sql(
     position_column: str = "position",
     output: str = "matches",
 ) -> str:
-    """The pattern as one SQL query, in the dialect ``duckdb`` or ``spark``, that finds exactly its matches.
+    """The pattern as one SQL query, for DuckDB, Spark, Trino or Flink, that finds exactly its matches.
 
-    Its rows are those of ``evaluate(...).matches`` in their order: the columns of RETURN, or without it one
+    For Trino and Flink it has MATCH_RECOGNIZE where that finds the same, and joins elsewhere. Its rows are those of ``evaluate(...).matches`` in their order: the columns of RETURN, or without it one
     column per positive variable with the position of its event, and for a pattern with several branches
     ``branch``; NULL for variables that a branch lacks. Of a group a list of positions.
 
@@ -45,11 +46,12 @@ def to_sql(
     ----------
     pattern : Pattern or str
         SEQ, AND, OR and NOT, nested to any depth, without KL; for DuckDB also GROUP; any strategy
-        but ``consuming``. Under ``pattern.with_hierarchy(h)`` items of a concept are of any type below.
+        but ``consuming``, and ``next`` where MATCH_RECOGNIZE has it. Under ``pattern.with_hierarchy(h)`` items of a concept are of any type below.
     plan : OrderPlan, TreePlan or UnionPlan, optional
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
         branch is a single join of all its variables with all pairwise conditions, and the
         engine's optimizer chooses the order.
+    dialect : {"duckdb", "spark", "trino", "flink"}
     table : str
         Name of the table of events; dots separate catalog, schema and table.
     type_column, time_column, position_column : str
@@ -93,15 +95,20 @@ def to_sql(
         raise QueryError(
             f"a name is empty: table {table!r}, columns {', '.join(map(repr, columns))}"
         )
-    _check_pattern(pattern)
+    why_not = without_row_pattern(pattern, DIALECTS[dialect])
+    if plan is not None and why_not is None:
+        why_not = "the plan is one of joins"
+    _check_pattern(pattern, why_not)
     _check_attributes(pattern, columns)
     pattern = _over_columns(pattern, Columns(*columns))
+    query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
+    if why_not is None:
+        return query.in_rows(counted=output == "count")
     branches = pattern.branches()
     joins: list[Any] = [branch.planned_names for branch in branches]
     if plan is not None:
         plan = plan_for(plan_from(plan), joins)
         joins = [part.tree for part in plan.parts]
-    query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
     return query.write(joins, counted=output == "count")
 
 
@@ -110,7 +117,7 @@ def _of_column(pattern: Pattern, time: str) -> Pattern:
     return replace(pattern, conditions=tuple(of_column(its, time) for its in pattern.conditions))
 
 
-def _check_pattern(pattern: Pattern) -> None:
+def _check_pattern(pattern: Pattern, no_row_pattern: str | None) -> None:
     for variable in pattern.variables:
         if variable.kind is Kind.KLEENE:
             raise UnsupportedPatternError(
@@ -126,13 +133,14 @@ def _check_pattern(pattern: Pattern) -> None:
                 "positions; use an evaluator",
                 culprit=column,
             )
-    if pattern.output != "all" or pattern.strategy.name in ("consuming", "next"):
+    is_selective = pattern.output != "all" or pattern.strategy.name in ("consuming", "next")
+    if is_selective and no_row_pattern is not None:
         chosen = f"STRATEGY {pattern.strategy}"
         if pattern.output != "all":
             chosen = f"OUTPUT {pattern.output}"
         raise UnsupportedPatternError(
-            f"{chosen} depends on what was matched before, which a join cannot express; use an "
-            "evaluator, or leave it out"
+            f"{chosen} depends on what was matched before, which a join cannot express, and "
+            f"{no_row_pattern}; use an evaluator, or leave it out"
         )
     taken = {"branch": "the column of branches"} if len(pattern.branches()) > 1 else {}
     for name in pattern.names:
@@ -196,14 +204,16 @@ class _Query:
         self._groups = {variable.name for variable in pattern.groups}
         self._returns = pattern.returns
         self._branches = tuple(_of_column(its, columns.time) for its in pattern.branches())
+        self._pattern = pattern
         self._dialect = dialect
+        self._columns = columns
         self._position = columns.position
         self._free = Names([*pattern.names, table.split(".")[-1]])
         self._steps: list[tuple[str, str]] = []
         self._conditions = conditions = ConditionWriter(
             _of_column(pattern.expanded, columns.time), dialect, columns.time
         )
-        written = dialect.table(table)
+        self._table = written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
         shared = Shared(conditions, dialect, written, columns, numbered, self._free)
         self._writers = [
@@ -231,6 +241,14 @@ class _Query:
         self._steps.append((f"{name} AS", query))
         return Numbered(name, rank)
 
+    def in_rows(self, *, counted: bool) -> str:
+        """The query with MATCH_RECOGNIZE."""
+        clauses = self._branches[0].conditions
+        writer = RowPatternWriter(
+            self._pattern, clauses, self._conditions, self._dialect, self._table, self._columns
+        )
+        return writer.write(self._value, counted=counted)
+
     def write(self, joins: Sequence[Any], *, counted: bool) -> str:
         """The query, by the argument of :meth:`BranchWriter.select` for each branch."""
         several = len(self._branches) > 1
@@ -255,9 +273,9 @@ class _Query:
                 for column in self._returns
             ]
         last = writer.last()
-        order = [placed[last] if last else _greatest(ends)]
+        order = [placed[last] if last else self._dialect.greatest(ends)]
         order += [placed[name] for name in names if name != last]
-        return f"{selection.write(columns)}\nORDER BY {', '.join(order)}"
+        return self._sorted(selection.write(columns), order)
 
     def _several(self, joins: Sequence[Any], *, counted: bool) -> str:
         alike = Counter(frozenset(branch.positive_names) for branch in self._branches)
@@ -272,13 +290,13 @@ class _Query:
             selection = writer.select(joined, [*((name, self._position) for name in own), *values])
             self._steps += writer.steps
             columns = [
-                f"{selection.place(name, self._position) if name in own else 'NULL'} "
+                f"{selection.place(name, self._position) if name in own else self._dialect.nothing()} "
                 f"AS {self._quote(name)}"
                 for name in shown
             ]
             for label, column in returned.items():
                 known = set(own).issuperset(column.variables)
-                value = self._value(column, selection.place) if known else "NULL"
+                value = self._value(column, selection.place) if known else self._dialect.nothing()
                 columns.append(f"{value} AS {label}")
             queries.append(selection.write([*columns, f"{number} AS branch"], indent="  "))
         found = self._quote(self._free.new("found"))
@@ -293,11 +311,14 @@ class _Query:
         if counted:
             return f"SELECT count(*) AS matches\nFROM {found}"
         ends = [self._end(name, self._quote(name)) for name in shown]
-        order = [_greatest(ends), "branch", *self._keys()]
+        order = [self._dialect.greatest(ends), "branch", *self._keys()]
         selected = [f"{label} AS {self._quote(c.name)}" for label, c in returned.items()]
         if not self._returns:
             selected = [*map(self._quote, shown), "branch"]
-        return f"SELECT {', '.join(selected)}\nFROM {found}\nORDER BY {', '.join(order)}"
+        return self._sorted(f"SELECT {', '.join(selected)}\nFROM {found}", order)
+
+    def _sorted(self, query: str, order: Sequence[str]) -> str:
+        return f"{query}\nORDER BY {', '.join(order)}" if self._dialect.sorts else query
 
     def _values(self, names: Collection[str]) -> list[Key]:
         """The columns that RETURN reads of the events of some variables."""
@@ -341,9 +362,3 @@ class _Query:
 
     def _quote(self, name: str) -> str:
         return self._dialect.identifier(name)
-
-
-def _greatest(columns: Iterable[str]) -> str:
-    """The largest of some columns, ignoring NULLs."""
-    listed = list(columns)
-    return listed[0] if len(listed) == 1 else f"greatest({', '.join(listed)})"
