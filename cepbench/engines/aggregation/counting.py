@@ -26,6 +26,7 @@ from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
+from cepbench.engines.sase.partitions import side_by_side
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
@@ -187,19 +188,18 @@ class CountingRun(Stateful):
 
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
         """What the kernels of each total read."""
-        rows, number = events.rows, len(self.groups)
+        rows = events.rows
         samples, chosen = np.full(len(rows), -1), np.flatnonzero(are_sampled)
         samples[chosen] = np.arange(len(chosen))
-        spans = np.array([0, len(rows)])
-        if number != 1:
-            order = np.argsort(events.parts, kind="stable")
+        parts, spans = np.zeros(1, np.int64), np.array([0, len(rows)])
+        if len(self.groups) != 1:
+            order, parts, spans = side_by_side(events.parts)
             rows, samples = rows[order], samples[order]
-            spans = np.searchsorted(events.parts[order], np.arange(number + 1))
         return [
             tables.Events(
                 rows, events.times, events.flags, events.values, spans, until, weights,
                 # Without any, there would be one value after all events.
-                samples if len(samples) else np.array([-1]),
+                samples if len(samples) else np.array([-1]), parts,
             )
             for weights in events.weights
         ]  # fmt: skip

@@ -179,7 +179,8 @@ class GraphWindow(Stateful):
     def push(self, events: Events, samples: int) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`cepbench.engines.sequence_counts.windows.CountingWindow.push`; without rows."""
         parts, updates = [], 0
-        for place, (first, behind) in enumerate(pairwise(events.spans.tolist())):
+        spans = pairwise(events.spans.tolist())
+        for place, (first, behind) in zip(events.parts.tolist(), spans, strict=True):
             if first < behind:
                 its = events._replace(
                     rows=events.rows[first:behind], samples=events.samples[first:behind]

@@ -72,7 +72,7 @@ class AutomatonEngine(Engine):
             returned=returned,
         )
         #: Timestamps of the events in the window, and the position of the first of them.
-        self._times = self._stored_times = np.empty(0, np.int64)
+        self._times = np.empty(0, np.int64)
         self._first = 0
         #: No event after the round has an earlier timestamp.
         self._until = 0
@@ -100,7 +100,7 @@ class AutomatonEngine(Engine):
             position = first_position + begin
             if not len(self._times):
                 self._first = position
-            self._store_times(part.timestamps)
+            self._times = with_more(self._times, part.timestamps)
             self.events += len(part)
             behind = batch.timestamps[begin + size : begin + size + 1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
@@ -122,17 +122,6 @@ class AutomatonEngine(Engine):
     def _is_due(self) -> bool:
         """Whether a round changes something even if it reads no event."""
         return False
-
-    def _store_times(self, fresh: np.ndarray) -> None:
-        """Add timestamps behind the others, which are copied once in a while only."""
-        known, stored = self._times, self._stored_times
-        end = (known.ctypes.data - stored.ctypes.data) // known.itemsize + len(known)
-        if known.base is not stored or end + len(fresh) > len(stored):
-            stored = self._stored_times = np.empty(2 * (len(known) + len(fresh)), np.int64)
-            end = len(known)
-            stored[:end] = known
-        stored[end : end + len(fresh)] = fresh
-        self._times = stored[end - len(known) : end + len(fresh)]
 
     def _round(self, events: tables.Events) -> None:
         """Process some events, with more room whenever a table is full."""
@@ -254,6 +243,24 @@ class AutomatonEngine(Engine):
             (counts.PEAK_BYTES, self._bytes()),
         ):
             self._peaks[peak] = max(self._peaks[peak], value)
+
+
+def with_more(known: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """Timestamps and, behind them, others; ``known``, which only this function gave room, is no longer used.
+
+    They are copied once in a while only.
+    """
+    stored = known.base
+    end = (
+        0
+        if stored is None
+        else (known.ctypes.data - stored.ctypes.data) // known.itemsize + len(known)
+    )
+    if stored is None or end + len(fresh) > len(stored):
+        stored, end = np.empty(2 * (len(known) + len(fresh)), np.int64), len(known)
+        stored[:end] = known
+    stored[end : end + len(fresh)] = fresh
+    return stored[end - len(known) : end + len(fresh)]
 
 
 def no_events(columns: int) -> tables.Events:

@@ -20,16 +20,23 @@ from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.matches import Found, ranges_of
-from cepbench.engines.sase.automaton_engine import AutomatonEngine, joined, no_events
+from cepbench.engines.sase.automaton_engine import (
+    AutomatonEngine,
+    joined,
+    no_events,
+    with_more,
+)
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
 from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
-from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.partitions import Partitions, side_by_side
 from cepbench.engines.sequence_counts.kernels import numbers, tables
-from cepbench.engines.sequence_counts.kernels.advance import drop_expired
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.patterns.model import Pattern
+
+#: Partitions without events that are not dropped yet.
+_IDLE = 16
 
 
 @dataclass(frozen=True)
@@ -136,12 +143,15 @@ def _rules(
 
 
 class WindowEngine(AutomatonEngine):
-    """Counts matches without runs, by a window whose partitions have the events of a round; see
+    """Counts matches without runs, by a window whose partitions stay between rounds; see
     :class:`AutomatonEngine`.
+
+    Partitions without events in the window are dropped when they are as many as the others, or a window
+    has passed.
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
-        "_held.times", "_held.flags", "_held.values", "_partitions.held", "_updates",
+        "_held.times", "_held.flags", "_held.values", "_partitions.values", "_updates",
     )  # fmt: skip
 
     def __init__(
@@ -153,8 +163,10 @@ class WindowEngine(AutomatonEngine):
         #: When events were let go last.
         self._cleared = 0
         self.profile = empty_profile(self.layout.plan, watched=False)
-        self._partitions = Partitions(self.layout.plan.keys)
+        self._partitions = Partitions(self.layout.plan)
         self._window = window
+        #: The time at which partitions have been dropped, and how many were left then.
+        self._dropped = self._left = 0
         #: The events of the last timestamp, which may go on.
         self._held = no_events(len(self.layout.columns))
 
@@ -182,30 +194,34 @@ class WindowEngine(AutomatonEngine):
 
     def _count(self, events: automata.Events, until: int) -> None:
         """Process some events, all of them if they are before ``until``."""
-        rows, window = events.rows, self._window
-        its, held, number = self._partitions.of(events)
-        held_again = its[_number_before(events, until) :]
-        spans = np.array([0, len(rows)])
-        if number > 1:
-            order = np.argsort(its, kind="stable")
-            rows, spans = rows[order], np.searchsorted(its[order], np.arange(number + 1))
-        if number > len(held):
-            window.add(number - len(held))
-        if number > 1:
-            new = np.setdiff1d(np.arange(number), held)
-            window.keep(np.argsort(np.append(held, new)))
+        its, window = self._partitions.of(events), self._window
+        more = self._partitions.number - window.partitions
+        if more > 0:
+            window.add(max(more, window.partitions))
+        order, numbers, spans = side_by_side(its)
         none = np.zeros(0, np.int64)
-        given = tables.Events(
-            rows, read_only(events.times), events.flags, events.values, spans, until, none, none
-        )
-        self._push(given)
-        is_kept = window.are_active(until - self._items.window)
-        is_kept[held_again] = True
-        is_kept |= len(self.layout.plan.keys) == 0
+        self._push(
+            tables.Events(
+                events.rows[order], read_only(events.times), events.flags, events.values, spans,
+                until, none, none, numbers,
+            )
+        )  # fmt: skip
+        if len(self.layout.plan.keys):
+            self._drop(until, its[_number_before(events, until) :])
+
+    def _drop(self, until: int, held: np.ndarray) -> None:
+        """Drop partitions that are not active, but for those of the events held."""
+        earliest, number = until - self._items.window, self._partitions.number
+        if earliest < self._dropped and number <= 2 * self._left + _IDLE:
+            return
+        is_kept = self._window.are_active(earliest)[:number]
+        is_kept[held] = True
+        # An event alone is followed by none.
+        is_kept &= ~np.isnan(self._partitions.values).any(axis=1)
         kept = np.flatnonzero(is_kept)
-        kept = kept[self._partitions.keep(kept)]
-        if len(kept) < len(is_kept):
-            window.keep(kept)
+        self._partitions.values = self._partitions.values[kept]
+        self._window.keep(kept)
+        self._dropped, self._left = until, len(kept)
 
     @abstractmethod
     def _push(self, events: tables.Events) -> None:
@@ -221,6 +237,7 @@ class CountingEngine(WindowEngine):
 
     SAVED = (
         "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
+        "_starts",
     )  # fmt: skip
 
     _window: CountingWindow
@@ -230,6 +247,8 @@ class CountingEngine(WindowEngine):
         assert layout is not None
         window = CountingWindow(tables.sequence_of(layout.items), layout.width, np.int64)
         super().__init__(task, layout, window)
+        #: Timestamps of the starts in the window, if counts are kept by them.
+        self._starts = np.empty(0, np.int64)
 
     @property
     def _state(self) -> tables.State:
@@ -251,35 +270,31 @@ class CountingEngine(WindowEngine):
 
     def _push(self, events: tables.Events) -> None:
         if self._items.by_start:
-            self._window.make_room(np.diff(events.spans))
-            oldest = self._state.spans[:, tables.LOW].copy()
+            self._window.make_room(events.parts, np.diff(events.spans))
+            before = self._state.spans[events.parts, tables.HIGH]
         self._window.push(events, 0)
         self.tallies[automata.STARTED] += self._state.progress[tables.STARTED]
         self._updates += int(self._state.progress[tables.UPDATES])
         if self._items.by_start:
-            self._count_active(oldest)
-        drop_expired(self._state, events.until - self._items.window)
+            rows = ranges_of(before, self._state.spans[events.parts, tables.HIGH] - before)
+            self._count_active(np.sort(self._state.times[rows]), events.until)
 
-    def _count_active(self, oldest: np.ndarray) -> None:
-        """Tally the greatest number of starts in a window, from the oldest row of each partition."""
-        spans = self._state.spans.copy()
-        spans[:, tables.LOW] = oldest
-        times = self._state.times[_rows_of(spans)]
-        if len(spans) > 1:
-            times.sort()
-        active = np.arange(1, len(times) + 1)
-        active -= np.searchsorted(times, times - self._items.window)
+    def _count_active(self, fresh: np.ndarray, until: int) -> None:
+        """Tally the greatest number of starts in a window, of which some are new."""
+        window, number = self._items.window, len(self._starts)
+        self._starts = with_more(self._starts, fresh)
+        behind = np.arange(number + 1, len(self._starts) + 1)
+        active = behind - np.searchsorted(self._starts, fresh - window)
         peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
         self.tallies[automata.PEAK_RUNS] = peak
+        self._starts = self._starts[np.searchsorted(self._starts, until - window) :]
 
     def widen(self) -> None:
         """Give numbers more digits."""
         self._window.widen()
 
     def _live(self) -> int:
-        spans = self._state.spans
-        sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
-        return int(sizes.sum()) if self._items.by_start else 0
+        return len(self._starts)
 
     def resumed(self) -> None:
         """What is not saved is working space."""
@@ -290,9 +305,3 @@ class CountingEngine(WindowEngine):
 def _number_before(events: automata.Events, until: int) -> int:
     """How many of the chosen events are before a timestamp."""
     return int(np.searchsorted(events.rows, np.searchsorted(events.times, until)))
-
-
-def _rows_of(spans: np.ndarray) -> np.ndarray:
-    """The rows of all spans."""
-    low = spans[:, tables.LOW]
-    return ranges_of(low, spans[:, tables.HIGH] - low)

@@ -36,6 +36,7 @@ from cepbench.engines.sase.kernels.pool import (
     ORIGIN,
 )
 from cepbench.engines.sase.kernels.profile import STORED, SUM
+from cepbench.engines.sase.partitions import side_by_side
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
@@ -68,20 +69,16 @@ class BacktrackEngine(ApartEngine):
         self._earliest = int(events.times[0]) - self.layout.plan.window
         partitions = np.empty(len(events.rows), np.int64)
         done = 0
-        while (done := number(self.layout.plan, self.pool, events, partitions, done)) < len(
-            partitions
-        ):
+        plan = self.layout.plan
+        begins = plan.bits[tables.BEGIN]
+        while (done := number(plan, self.pool, events, begins, partitions, done)) < len(partitions):
             self._add_partitions()
-        # The events of a partition side by side, in the order of their positions; behind those of none.
-        order = np.argsort(partitions, kind="stable")
-        its = partitions[order]
-        begins = np.flatnonzero(its > np.append(-1, its[:-1]))
+        order, numbers, spans = side_by_side(partitions)
         counters = self.pool.counters
         counters[COUNTERS_OF_ALL:] = 0
         counters[[kernel.TOP, kernel.LATEST]] = NONE
         counters[kernel.SOURCE], counters[kernel.BOUND] = kernel.ARRIVES, NEVER
-        events = events._replace(rows=events.rows[order])
-        return events, its[begins], np.append(begins, len(order))
+        return events._replace(rows=events.rows[order]), numbers, spans
 
     def _advance(self, events: tables.Events, numbers: np.ndarray, spans: np.ndarray) -> bool:
         return bool(

@@ -96,6 +96,11 @@ class ComparedWindow(Stateful):
         self._numbers = np.zeros((2, 0), np.int64)
         self._totals = np.zeros((0, PARTITION_COLUMNS), np.int64)
 
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return len(self._sizes)
+
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
         self._sizes = np.append(self._sizes, np.zeros(number, np.int64))
@@ -141,7 +146,8 @@ class ComparedWindow(Stateful):
 
         The numbers are those of the first events, and of the events that enter trees, once for each item.
         """
-        rows, fresh = events.rows, np.diff(events.spans)
+        rows, fresh = events.rows, np.zeros_like(self._sizes)
+        fresh[events.parts] = np.diff(events.spans)
         spans = np.append(0, np.cumsum(self._sizes + fresh))
         behind_old = spans[:-1] + self._sizes
         number = len(self._times)
@@ -226,5 +232,5 @@ def warm_up() -> None:
     none = np.zeros(0, np.int64)
     window = ComparedWindow(np.array([1, 2]), (None, None), 1, counts_window=False)
     window.push(
-        tables.Events(none, none, none, np.zeros((0, 0)), np.zeros(1, int), 0, none, none), 0
+        tables.Events(none, none, none, np.zeros((0, 0)), np.zeros(1, int), 0, none, none, none), 0
     )

@@ -46,8 +46,14 @@ class CountingWindow(Stateful):
                 out=cells,
             )
         )
-        #: Behind the rows that each partition has room for.
+        #: Behind the rows that each partition has room for, and behind all of them.
         self._ends = np.zeros(0, np.int64)
+        self._top = 0
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return len(self._ends)
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
@@ -66,9 +72,7 @@ class CountingWindow(Stateful):
 
     def begin(self, partition: int) -> None:
         """Add the history without events to a new partition, as one that never expires."""
-        more = np.zeros(len(self._ends), np.int64)
-        more[partition] = 1
-        self.make_room(more)
+        self.make_room(np.array([partition]), np.array([1]))
         state = self.state
         row = state.spans[partition, tables.HIGH]
         state.times[row] = _NEVER
@@ -103,6 +107,7 @@ class CountingWindow(Stateful):
         state, (columns, _, *digits) = self.state, self.state.back.shape
         back = state.back.reshape(columns, -1, columns, *digits)[:, partitions]
         self._ends = self._ends[partitions]
+        self._top = int(self._ends.max(initial=0))
         self.state = state._replace(
             back=back.reshape(columns, -1, *digits), spans=state.spans[partitions]
         )
@@ -122,14 +127,14 @@ class CountingWindow(Stateful):
         are in ``events.samples``, of which there are so many, and the rows begun, the counters changed
         and the rows read, int64 (3,).
         """
-        self.make_room(np.diff(events.spans))
+        self.make_room(events.parts, np.diff(events.spans))
         progress = self.state.progress
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
         out: np.ndarray = np.zeros((samples, self.state.out.shape[1]), self.state.out.dtype)
         self.state = self.state._replace(out=out)
         ended, kernel = False, count_matches
-        if self._is_plain and len(events.spans) == 2 and self.state.cells.ndim == 2:
+        if self._is_plain and len(self._ends) == 1 and self.state.cells.ndim == 2:
             kernel = count_plain
         while not ended:
             ended, kernel = kernel(self._plan, self.state, events), count_matches
@@ -153,6 +158,7 @@ class CountingWindow(Stateful):
         """What is not saved is working space, and room for more rows."""
         self.state = self._with_working_space(self.state)
         self._ends = self.state.spans[:, tables.HIGH].copy()
+        self._top = int(self._ends.max(initial=0))
 
     def _with_working_space(self, state: tables.State) -> tables.State:
         columns, _, *digits = state.cells.shape
@@ -167,24 +173,37 @@ class CountingWindow(Stateful):
             ),
         )
 
-    def make_room(self, more: np.ndarray) -> None:
-        """Let each partition have room for so many more rows; if one has not, all are moved."""
-        state, old = self.state, self.state.spans
-        if (old[:, tables.HIGH] + more <= self._ends).all():
+    def make_room(self, parts: np.ndarray, more: np.ndarray) -> None:
+        """Let some partitions have room for so many more rows each.
+
+        The rows of one that has not are moved behind all others, or, if there is no room left, all are moved to
+        the front.
+        """
+        state, spans = self.state, self.state.spans
+        is_full = spans[parts, tables.HIGH] + more > self._ends[parts]
+        if not is_full.any():
             return
-        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
+        sizes = spans[parts, tables.HIGH] - spans[parts, tables.LOW]
         # So that the time of moving is proportional to that for the events.
         capacity = sizes + more + np.maximum(np.maximum(sizes, more), _SPARE)
-        self._ends = np.cumsum(capacity)
-        low, total = self._ends - capacity, int(capacity.sum())
-        spans = old.copy()
-        spans[:, : tables.PREVENTED] += (low - old[:, tables.LOW])[:, None]
+        total, is_enough = self._top + int(capacity[is_full].sum()), True
+        if total <= len(state.times):
+            parts, sizes, capacity = parts[is_full], sizes[is_full], capacity[is_full]
+        else:
+            room = spans[:, tables.HIGH] - spans[:, tables.LOW]
+            others = int(room.sum() - sizes.sum())
+            sizes = room.copy()
+            room[parts] = capacity
+            parts, capacity, self._top = np.arange(len(spans)), room, 0
+            total = int(room.sum()) + others
+            # New memory costs more than moving.
+            is_enough = total <= len(state.times) <= 2 * total
+        behind = self._top + np.cumsum(capacity)
+        low, old = behind - capacity, spans[parts, tables.LOW]
         steps = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        rows = steps + np.repeat(old[:, tables.LOW], sizes)
-        new = steps + np.repeat(low, sizes)
-
-        # New memory costs more than moving.
-        is_enough = total <= len(state.times) <= 2 * total
+        rows, new = steps + np.repeat(old, sizes), steps + np.repeat(low, sizes)
+        spans[parts, : tables.PREVENTED] += (low - old)[:, None]
+        self._ends[parts], self._top = behind, int(behind[-1])
 
         def moved(array: np.ndarray, axis: int) -> np.ndarray:
             room = array
@@ -200,7 +219,6 @@ class CountingWindow(Stateful):
             cells=moved(state.cells, 1),
             weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
             fits=state.fits if is_enough else np.zeros(total, np.int64),
-            spans=spans,
         )
 
 

@@ -166,7 +166,10 @@ def test_counts_beyond_64_bits(few: int) -> None:
     flags, times = np.array([1, 1, 1, 1, 2, 4, 4, 4, 0]), np.array([0, 0, 0, 0, 1, 2, 3, 4, 99])
     rows, values = np.arange(9), -times[None].astype(float)
     weights, spans = np.full(9, many), np.array([0, 9])
-    totals, done = window.push(Events(rows, times, flags, values, spans, 100, weights, rows), 9)
+    of_all = np.array([0])
+    totals, done = window.push(
+        Events(rows, times, flags, values, spans, 100, weights, rows, of_all), 9
+    )
     assert totals.tolist() == [0, 0, 0, 0, 0, 4 * many, 8 * many, 12 * many, 0]
     assert done.tolist() == [4, 8, 0]
     assert window.take() == 12 * many

@@ -142,6 +142,35 @@ def test_large_counts_are_those_of_merged_runs(text: str, seeds) -> None:
         assert none == 0 < some
 
 
+@pytest.mark.parametrize("condition", ["", " AND a.x < c.x"])
+def test_partitions_stay_between_rounds_until_their_events_have_left(condition: str) -> None:
+    """As with runs, one event at a time, over keys that come back, go for good or are missing."""
+    number = 3000
+    rng = np.random.default_rng(3)
+    keys = rng.integers(0, np.linspace(5, 400, number).astype(int)).astype(float)
+    keys[rng.random(number) < 0.1] = np.nan
+    events = pd.DataFrame(
+        {"type": rng.choice([*"ABC"], number), "time": np.arange(number) // 2, "k": keys}
+    )
+    events["time"] += 500 * (events.index >= number - 9)
+    stream = EventStream.from_pandas(events.assign(x=rng.random(number)), type="type", time="time")
+    pattern = parse(f"PATTERN SEQ(A a, KL(B b), C c) WHERE [k]{condition} WITHIN 60 units")
+    layout = layout_of(pattern)
+    assert layout is not None
+    assert layout.items.by_start == bool(condition)
+    without = Detector(pattern, evaluator="sase", output="count")
+    runs = Detector(pattern, evaluator="sase", output="count", node_times=True)
+    partitions = []
+    for batch in stream.batches(1):
+        assert without.push(batch) == runs.push(batch)
+        partitions.append(len(without.snapshot()["run/engines/0/partitions/values"]))
+    assert without.flush() == runs.flush()
+    assert runs.metrics().matches > 50
+    # There are 120 events in a window, and as many partitions again before they are dropped.
+    assert 60 < max(partitions) <= 2 * 120 + 17
+    assert partitions[-1] <= 9
+
+
 @pytest.mark.parametrize("size", [20, 61, 62, 63, 93, 200])
 @pytest.mark.parametrize("condition", ["", "WHERE a[1].x < b.x AND a[1].x < c.x"])
 def test_exact_at_any_size(size: int, condition: str) -> None:

@@ -1,12 +1,16 @@
 """Partitions: the events that share the values of ``[attribute]``, found by hash.
 
-Tables of partitions are in the state of merged runs, and in the pool of runs that are apart.
+Tables of partitions are in the state of merged runs, and in the pool of runs that are apart; of what is
+counted without runs, they are :class:`Table`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from cepbench.engines.sase.kernels.tables import (
-    BEGIN,
     FREE_PARTITION,
     NEXT_PARTITION,
     NEXT_START,
@@ -17,6 +21,16 @@ from cepbench.kernels.hashing import bucket_of
 from cepbench.kernels.jit import njit, njit_in_place
 
 _NONE = -1
+
+
+class Table(NamedTuple):
+    """Partitions alone."""
+
+    heads: np.ndarray  #: int64 (partitions, 0): they have no runs
+    partitions: np.ndarray  #: int64 (partitions, PARTITION_COLUMNS)
+    keys: np.ndarray  #: float64 (partitions, keys)
+    partition_buckets: np.ndarray  #: int64: a power of two
+    counters: np.ndarray  #: int64
 
 
 @njit_in_place
@@ -80,15 +94,16 @@ def is_missing(plan, events, row):
 
 
 @njit
-def number(plan, state, events, numbers, at):
-    """Number the partitions of ``events.rows`` from ``at`` on; -1 where none has runs yet.
+def number(plan, state, events, begins, numbers, at):
+    """Number the partitions of ``events.rows`` from ``at`` on; -1 where there is none yet.
 
+    ``begins``: int, flags of the events that begin one.
     ``numbers``: int64 (rows,). Returns the row behind the last one numbered: there may be no room.
     """
     while at < len(events.rows):
         row = events.rows[at]
         partition = find(plan, state, events, row)
-        if partition < 0 and events.flags[row] & plan.bits[BEGIN]:
+        if partition < 0 and events.flags[row] & begins:
             if state.counters[FREE_PARTITION] < 0:
                 break
             partition = add(plan, state, events, row)

@@ -53,7 +53,7 @@ from cepbench.kernels.jit import njit
 if TYPE_CHECKING:
     from cepbench.engines.sase.kernels.pool import Pool
 
-_S = TypeVar("_S", State, "Pool")
+_S = TypeVar("_S", State, "Pool", partitions.Table)
 
 #: The least number of cells.
 _CELLS = 1 << 12
@@ -144,7 +144,7 @@ def _with_runs(plan: Plan, state: State, capacity: int) -> State:
 
 
 def with_partitions(plan: Plan, state: _S, capacity: int) -> _S:
-    """The state, or the pool of runs, with room for more partitions."""
+    """The state, the pool of runs or the table, with room for more partitions."""
     old = len(state.partitions)
     table = np.full((capacity, PARTITION_COLUMNS), -1)
     table[:old] = state.partitions

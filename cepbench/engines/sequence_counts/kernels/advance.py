@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from cepbench.engines.sequence_counts.kernels import starts, tables, window_product
 from cepbench.engines.sequence_counts.kernels.numbers import assign, copy_total, is_too_large
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
@@ -27,18 +27,19 @@ def count_matches(plan, state, events):
     """
     progress, spans, rows = state.progress, events.spans, events.rows
     times, flags, last_item = events.times, events.flags, len(plan.begins) - 1
-    partition, first = progress[tables.PARTITION], progress[tables.FIRST]
+    place, first = progress[tables.PLACE], progress[tables.FIRST]
     item, at = progress[tables.ITEM], progress[tables.AT]
-    while partition < len(spans) - 1:
-        while first < spans[partition + 1]:
+    while place < len(events.parts):
+        partition = events.parts[place]
+        while first < spans[place + 1]:
             now, behind, present = times[rows[first]], first, 0
-            while behind < spans[partition + 1] and times[rows[behind]] == now:
+            while behind < spans[place + 1] and times[rows[behind]] == now:
                 present |= flags[rows[behind]]
                 behind += 1
             if item == last_item and at == first:
                 progress[tables.IS_LARGE] |= _expire(plan, state, partition, now - plan.window)
                 if progress[tables.IS_LARGE]:
-                    return _interrupted(progress, partition, first, item, at)
+                    return _interrupted(progress, place, first, item, at)
             lowest = 0 if now < events.until else last_item
             while item >= lowest:
                 if at == first and item < last_item and present & plan.prevents[item + 1]:
@@ -54,7 +55,7 @@ def count_matches(plan, state, events):
                                 plan, state, partition, item, weight
                             )
                         if progress[tables.IS_LARGE]:
-                            return _interrupted(progress, partition, first, item, at)
+                            return _interrupted(progress, place, first, item, at)
                         if item < last_item or flags[row] & tables.COUNTED == 0:
                             progress[tables.IS_LARGE] |= _select(
                                 plan, state, events, partition, item, row, weight
@@ -72,23 +73,13 @@ def count_matches(plan, state, events):
                     _prevent(plan, state, partition, 0)
             first = at = behind
             item = last_item
-        partition += 1
+        place += 1
     return True
 
 
-@njit
-def drop_expired(state, earliest):
-    """Drop the rows before ``earliest`` of all partitions."""
-    for partition in range(len(state.spans)):
-        span = state.spans[partition]
-        span[tables.LOW] = starts.behind_expired(
-            state.times, span[tables.LOW], span[tables.HIGH], earliest
-        )
-
-
 @njit_in_place
-def _interrupted(progress, partition, first, item, at):
-    progress[tables.PARTITION], progress[tables.FIRST] = partition, first
+def _interrupted(progress, place, first, item, at):
+    progress[tables.PLACE], progress[tables.FIRST] = place, first
     progress[tables.ITEM], progress[tables.AT] = item, at
     return False
 

@@ -20,7 +20,7 @@ PEAK = 4  # the maximum number of rows with counters
 SPAN_COLUMNS = 5
 
 # PROGRESS[...].
-PARTITION, FIRST, ITEM, AT, IS_LARGE = range(5)
+PLACE, FIRST, ITEM, AT, IS_LARGE = range(5)
 STARTED, UPDATES, READ, PROGRESS = range(5, 9)  # rows begun, counters changed, rows read for values
 
 # Columns of STEPS.
@@ -161,12 +161,13 @@ class Events(NamedTuple):
     times: np.ndarray  #: int64 (n,)
     flags: np.ndarray  #: int64 (n,)
     values: np.ndarray  #: float64 (columns, n)
-    spans: np.ndarray  #: int64 (partitions + 1,): of ``rows``
+    spans: np.ndarray  #: int64 (parts + 1,): of ``rows``
     until: int  #: more events of this timestamp may follow
     weights: np.ndarray  #: (n,): factors of the weighted item; empty if there is none
     #: int64 (len(rows),): the row of ``out`` for the value after an event, -1 for none; empty if
     #: there is one value, after all events.
     samples: np.ndarray
+    parts: np.ndarray  #: int64: the partition of each span
 
 
 class State(NamedTuple):
