@@ -25,6 +25,7 @@ from cepbench.engines.sase.kernels import tables
 from cepbench.kernels import counts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.patterns.reach import with_shared_keys
 from cepbench.streams.event_stream import EventStream
 
 
@@ -112,9 +113,20 @@ class AutomatonRun(PlanRun):
 
 
 def automata_of(task: Task) -> Sequence[Automaton]:
-    """The automaton of each branch, compiled unless it was given."""
+    """The automaton of each branch, compiled unless it was given, with all attributes that its events share
+    as ``[attribute]``, by which runs are in partitions.
+    """
     plan = automaton(task.pattern) if task.plan is None else task.plan
-    return [part for part in plan.parts if isinstance(part, Automaton)]
+    return [_keyed(part) for part in plan.parts if isinstance(part, Automaton)]
+
+
+def _keyed(given: Automaton) -> Automaton:
+    pattern = with_shared_keys(given.pattern)
+    if pattern is given.pattern:
+        return given
+    (keyed,) = automaton(pattern, push_window=given.push_window, peek=given.peek).parts
+    assert isinstance(keyed, Automaton)
+    return keyed
 
 
 def evaluator_of_automata(
