@@ -109,6 +109,7 @@ def test_written_equalities_change_no_match(data: st.DataObject) -> None:
     ],
 )
 def test_where_equalities_decide_what_is_next(text: str, is_keyed: bool, seeds: Any) -> None:
+    """The same matches as without partitions; where there are some, also in each by itself."""
     pattern = cep.parse(f"PATTERN {text} WITHIN 9 units")
     for seed in seeds(3):
         rng = np.random.default_rng(seed)
@@ -126,6 +127,15 @@ def test_where_equalities_decide_what_is_next(text: str, is_keyed: bool, seeds: 
         for name in ENGINES:
             check(case, expected, None, name)
             check_in_batches(case, expected, None, name, [*case.stream.batches(3)], [True] * 10)
+        if is_keyed:
+            assert expected == {
+                (label, tuple(rows[its] if np.isscalar(its) else (*rows[[*its]],) for its in match))
+                for key in (0.0, 1.0)
+                for rows in [np.flatnonzero(events["x"] == key)]
+                for label, match in automaton_matches(
+                    pattern, events.iloc[rows].reset_index(drop=True)
+                )
+            }
     assert ("x" in with_shared_keys(pattern).equivalences) == is_keyed
 
 
