@@ -22,8 +22,7 @@ from cepbench.engines.detection.planned import sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.model import Pattern
-from cepbench.planning.costs.sharing import is_worth_planning
-from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.planners.sharing.generate import is_worth_planning, plan_workload
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics

@@ -110,6 +110,11 @@ def _planned(
     more than estimates err.
     """
     entry, number = WORKLOAD_PLANNERS.find(planner), len(workload.patterns)
+    if entry.shares != "matches":
+        raise EvaluationError(
+            f"the planner {entry.name} shares counts; choose one that reuses matches, such as CHASE, or "
+            "compute values of AGG by cep.aggregate"
+        )
     apart = OPENED + SCANNED * len(stream)
     # Of most queries, the time of one that reuses matches is seldom less than half of that alone.
     if (LEAST + max(0.0, (number - 1) / number - 0.5)) * apart < PLANNING:

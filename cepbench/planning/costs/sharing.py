@@ -22,8 +22,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from cepbench.errors import PlanError
 from cepbench.kernels.counts import LANES
 from cepbench.patterns.model import Pattern
@@ -31,7 +29,6 @@ from cepbench.planning.plans.segments import Segment, SequenceItems, table_key
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
-from cepbench.streams.event_stream import EventStream
 
 _T = TypeVar("_T")
 
@@ -105,28 +102,19 @@ class SharingCost:
     opened: float = 0.0
     joined: float = 0.0
 
-    units: Units = BY_A_SEQ
+    #: Whether queries that share nothing may run by another method.
+    is_beside_others: bool = False
 
     @property
     def total(self) -> float:
         """In units of an update."""
-        units = self.units
+        units = BESIDE_OTHERS if self.is_beside_others else BY_A_SEQ
         return (
             self.updates + units.followed * self.followed + units.product * self.products
             + units.sum * self.sums + units.event * self.events + units.alone * self.alone
             + units.connection * self.connections + WINDOWED * self.windowed + SCANNED * self.scanned
             + TOGETHER * self.together + OPENED * self.opened + JOINED * self.joined
         )  # fmt: skip
-
-
-def is_worth_planning(workload: Workload, stream: EventStream) -> bool:
-    """Whether planning what queries share may gain more than it costs."""
-    types = [{its.type for its in pattern.variables} for pattern in workload.patterns.values()]
-    counts = np.bincount(stream.type_codes, minlength=len(stream.type_names))
-    number = dict(zip(stream.type_names, counts.tolist(), strict=True))
-    events = sum(number.get(type, 0) for its in types for type in its)
-    apart = WINDOWED * events + (SCANNED * len(stream) + OPENED) * len(types)
-    return PREPARING * len(types) < 2 * SHARE * UPDATE * apart
 
 
 class _Column(NamedTuple):
@@ -178,7 +166,7 @@ class SharingProblem:
     ) -> None:
         self._windowed, self._length = windowed, length or math.inf
         #: Plans costed so far, and the least cost among them.
-        self._costed, self._least = 0, math.inf
+        self.costed, self._least = 0, math.inf
         known = workload_statistics(workload, statistics)
         self.workload = workload
         #: Of the queries that are counted by segments; the cost of others depends on no plan.
@@ -224,14 +212,14 @@ class SharingProblem:
         """What plans are made of, as long as costing them takes no longer than may be gained."""
         for its in plans:
             worth = SHARE * self.unshared + SAVED * (self.unshared - self._least)
-            if self._costed * COSTING * len(self.items) > worth * UPDATE * self._length:
+            if self.costed * COSTING * len(self.items) > worth * UPDATE * self._length:
                 return
             yield its
 
     def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
         """The cost of a plan with these cuts."""
         found = self._cost(cuts, shares_prefixes=shares_prefixes)
-        self._costed += 1
+        self.costed += 1
         self._least = min(self._least, found.total)
         return found
 
@@ -311,7 +299,7 @@ class SharingProblem:
             together=self._stream_rate * (joined > 0),
             opened=opened / self._length,
             joined=joined / self._length,
-            units=BESIDE_OTHERS,
+            is_beside_others=True,
         )
 
     def _number(self, key: Hashable) -> int:

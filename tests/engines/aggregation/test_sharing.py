@@ -53,7 +53,7 @@ def test_the_tree_of_figure_9() -> None:
     frame = pd.DataFrame({"type": types, "time": pd.to_datetime(range(16), unit="s")})
     stream = cep.EventStream.from_pandas(frame, type="type", time="time")
     apart = cep.aggregate(workload, stream, "a-seq", sharing="NONE")
-    tree = cep.aggregate(workload, stream, sharing="PRETREE")
+    tree = cep.aggregate(workload, stream, "a-seq", sharing="PRETREE")
     cut = cep.aggregate(workload, stream, sharing=cep.WorkloadPlan(workload, {"Q5": (2,)}, True))
     assert apart.values.equals(tree.values)
     assert apart.values.equals(cut.values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -78,7 +79,7 @@ def test_queries_on_shared_stacks() -> None:
 @pytest.mark.parametrize(
     ("texts", "given", "message"),
     [
-        (TEXTS, {"plan": "q1"}, "is a cep.WorkloadPlan, not the text"),
+        (TEXTS, {"plan": "q1"}, "no planner of workloads"),
         (TEXTS, {"plan": {"q": cep.OrderPlan(["a"])}}, "has a query 'q' that the workload has not"),
         (TEXTS, {"plan": {"q1": cep.OrderPlan(["a"])}}, "query 'q1': the plan lacks variable 'b'"),
         (TEXTS, {"latency": True}, "one by one"),
@@ -98,3 +99,58 @@ def test_errors_name_the_query(texts, given, message) -> None:
 def test_a_result_knows_its_queries() -> None:
     with pytest.raises(cep.CepbenchError, match="no query 'q5'; it has q1, q2, q3, q4"):
         cep.evaluate(WORKLOAD, STREAM)["q5"]
+
+
+FAMILY = cep.Workload(
+    {"root": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 30 units"}
+    | {
+        f"refined {k}": f"PATTERN SEQ(A a, B b, {type} c) WHERE a.x < b.x WITHIN 30 units"
+        for k, type in enumerate("CDEFGH")
+    }
+)
+
+
+def of_types(events: int) -> cep.EventStream:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"type": rng.choice([*"ABCDEFGH"], events), "time": range(events), "x": rng.random(events)}
+    )
+    return cep.EventStream.from_pandas(frame, type="type", time="time")
+
+
+def test_the_name_of_a_planner_stands_for_its_plan_where_that_pays() -> None:
+    stream = of_types(40_000)
+    found = cep.evaluate(FAMILY, stream, "CHASE", output="count")
+    assert found.steps["source"].notna().sum() == 6
+    alone = cep.evaluate(FAMILY, stream, output="count")
+    assert alone.steps["source"].isna().all()
+    assert {q: its.metrics.matches for q, its in found.items()} == {
+        q: its.metrics.matches for q, its in alone.items()
+    }
+
+
+@pytest.mark.parametrize("planner", ["chase", "BOTTOM-UP", "STEINER", "NAIVE"])
+@pytest.mark.parametrize("evaluator", [None, "hierarchical-stacks"])
+def test_matches_are_the_same_by_any_planner(planner: str, evaluator: str | None) -> None:
+    stream = of_types(4_000)
+    found = cep.evaluate(FAMILY, stream, planner, evaluator=evaluator)
+    for query, its in cep.evaluate(FAMILY, stream).items():
+        pd.testing.assert_frame_equal(found[query].matches, its.matches)
+
+
+def test_each_query_runs_by_itself_where_planning_does_not_pay() -> None:
+    short = cep.evaluate(FAMILY, of_types(100), "CHASE")
+    assert short.steps["source"].isna().all()
+    apart = {
+        "q": "PATTERN SEQ(A a, B b) WITHIN 9 units",
+        "r": "PATTERN SEQ(B a, A b) WITHIN 9 units",
+    }
+    long = cep.evaluate(cep.Workload(apart), of_types(40_000), "CHASE", output="count")
+    assert long.steps["source"].isna().all() and long["q"].plan is not None
+
+
+def test_a_planner_is_one_of_matches() -> None:
+    with pytest.raises(cep.CepbenchError, match="no planner of workloads 'CHASSE'"):
+        cep.evaluate(FAMILY, of_types(100), "CHASSE")
+    with pytest.raises(cep.CepbenchError, match="SHARON shares counts"):
+        cep.evaluate(FAMILY, of_types(100), "SHARON")

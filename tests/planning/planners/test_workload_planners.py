@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.planning.costs.sharing import SharingProblem
+from cepbench.planning.planners.sharing.generate import ERROR
 from cepbench.planning.planners.sharing.independent_set import heaviest_independent_set
 from tests.planned_workloads import Planned, planned, planned_workloads, sharing_cost
 
@@ -19,8 +21,13 @@ HEURISTICS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 OF_COUNTS = [name for name, its in cep.WORKLOAD_PLANNERS.items() if its.shares == "aggregates"]
 
 
+def counted(its: Planned, planner: str | None = None) -> cep.WorkloadPlan:
+    """The plan of queries that A-Seq counts, whatever it gains."""
+    return cep.plan_workload(*its, planner=planner, method="a-seq")
+
+
 def all_plans(its: Planned) -> dict[str, cep.WorkloadPlan]:
-    return {name: cep.plan_workload(*its, planner=name) for name in OF_COUNTS}
+    return {name: counted(its, name) for name in OF_COUNTS}
 
 
 @given(planned_workloads())
@@ -50,7 +57,7 @@ def test_sharon_is_nearly_optimal() -> None:
         rates = {type: float(10 ** rng.uniform(-1, 2)) for type in "ABCDE"}
         windows = {query: int(rng.choice([1, 5])) for query in queries}
         its = planned(queries, rates, windows=windows)
-        costs = [cep.plan_workload(*its, planner=name).cost for name in ("SHARON", "EXHAUSTIVE")]
+        costs = [counted(its, name).cost for name in ("SHARON", "EXHAUSTIVE")]
         ratios.append(costs[0] / costs[1])
     assert np.quantile(ratios, 0.95) < 1.03
     assert np.mean(np.array(ratios) < 1 + 1e-9) > 0.9
@@ -62,7 +69,7 @@ def rates(of_each: float) -> dict[str, float]:
 
 def test_a_common_prefix_needs_no_cuts() -> None:
     its = planned({"P": "ABCDEFGH", "Q": "ABCDEFIJ"}, rates(300))
-    plans = {name: cep.plan_workload(*its, planner=name) for name in HEURISTICS}
+    plans = {name: counted(its, name) for name in HEURISTICS}
     for name in ("PRETREE", "SHARON"):
         assert plans[name].shares_prefixes and not any(plans[name].cuts.values())
         assert plans[name].cost < 0.67 * plans["NONE"].cost
@@ -73,11 +80,11 @@ def test_a_long_common_end_is_chopped_off(active: float) -> None:
     queries = {name: name + "ABCDEFGHIJ" for name in "PQRS"}
     its = planned(queries, rates(active))
     for planner in ("CHOP-CONNECT", "SHARON"):
-        plan = cep.plan_workload(*its, planner=planner)
+        plan = counted(its, planner)
         (cut,) = plan.cuts["P"]
         assert plan.cuts == dict.fromkeys(queries, (cut,))
         assert [len(table.segments) for table in plan.tables] == [1, 4, 1, 1, 1]
-        assert plan.cost < 0.67 * cep.plan_workload(*its, planner="NONE").cost
+        assert plan.cost < 0.67 * counted(its, "NONE").cost
 
 
 def test_cuts_before_the_last_one_change_nothing() -> None:
@@ -93,17 +100,17 @@ def test_nothing_in_common() -> None:
     its = planned({"P": "ABCDEFGH", "Q": "IJKLMNOP", "R": "QRSTUVWX"}, rates(300))
     for name in ("PRETREE", "CHOP-CONNECT"):
         assert not any(cep.plan_workload(*its, planner=name).cuts.values())
-    plan = cep.plan_workload(*its)
+    plan = counted(its)
     assert plan.planner == "SHARON" and not plan.shares_prefixes
-    assert plan.cost <= cep.plan_workload(*its, planner="none").cost
+    assert plan.cost <= counted(its, "none").cost
 
 
 def test_a_query_is_chopped_at_a_rare_event() -> None:
     """Then the items behind it change the counters of few START events."""
     its = planned({"P": "ABCDEFGH"}, rates(1000) | {"D": 1.0})
-    plan = cep.plan_workload(*its)
+    plan = counted(its)
     assert plan.cuts == {"P": (3,)}
-    assert plan.cost < 0.8 * cep.plan_workload(*its, planner="NONE").cost
+    assert plan.cost < 0.8 * counted(its, "NONE").cost
 
 
 def test_what_is_not_counted_by_segments_is_left_alone() -> None:
@@ -115,8 +122,40 @@ def test_what_is_not_counted_by_segments_is_left_alone() -> None:
         }
     )
     statistics = dict.fromkeys("PQR", cep.Statistics(rates={"a": 3, "b": 3}))
-    plan = cep.plan_workload(workload, statistics)
+    plan = counted((workload, statistics), "PRETREE")
     assert plan.shares_prefixes and plan.segments("Q") == () and plan.cuts["Q"] == ()
+
+
+@given(planned_workloads(), st.none() | st.sampled_from([0.01, 1.0, 1e4]))
+def test_a_plan_shares_nothing_unless_that_is_expected_to_be_slower(
+    its: Planned, length: float | None
+) -> None:
+    nothing = cep.plan_workload(*its, planner="NONE", length=length)
+    for name in OF_COUNTS:
+        plan = cep.plan_workload(*its, planner=name, length=length)
+        is_shared = plan.shares_prefixes or any(plan.cuts.values())
+        assert plan.cost <= (1 - ERROR if is_shared else 1) * nothing.cost
+
+
+@pytest.mark.parametrize("planner", ["PRETREE", "SHARON"])
+def test_a_common_prefix_is_shared_unless_windows_have_many_starts(planner: str) -> None:
+    """The window's product takes the same time however many there are."""
+    queries = {f"Q{k}": "ABCDEF" + "GHIJKLMN"[k] for k in range(8)}
+    for active, is_shared in ((30, True), (100_000, False)):
+        plan = cep.plan_workload(*planned(queries, rates(active)), planner=planner)
+        assert plan.shares_prefixes == is_shared
+
+
+@pytest.mark.parametrize("planner", ["CHOP-CONNECT", "SHARON"])
+def test_fewer_plans_are_costed_of_a_short_stream(planner: str) -> None:
+    """As many as the time without a plan, and what is saved, allow for."""
+    queries = {f"Q{k}": [*"ABCDEFGH"[k:], *"ABCDEFGH"[:k]] for k in range(6)}
+    costed = []
+    for length in (1.0, 100.0, None):
+        problem = SharingProblem(*planned(queries, rates(30)), windowed=True, length=length)
+        cep.WORKLOAD_PLANNERS[planner].plan(problem, np.random.default_rng(0))
+        costed.append(problem.costed)
+    assert costed == sorted(costed) and costed[0] < costed[-1]
 
 
 def test_errors() -> None:
@@ -125,6 +164,10 @@ def test_errors() -> None:
         cep.plan_workload(*its, planner="EXHAUSTIVE")
     with pytest.raises(PlanGeneratorError, match=r"no planner of workloads 'SHARN'.* 'SHARON'"):
         cep.plan_workload(*its, planner="SHARN")
+    with pytest.raises(PlanGeneratorError, match="method is one of a-seq, not 'greta'"):
+        cep.plan_workload(*its, method="greta")
+    with pytest.raises(PlanGeneratorError, match="length"):
+        cep.plan_workload(*its, length=-1.0)
     with pytest.raises(PlanGeneratorError, match="seed"):
         cep.plan_workload(*its, seed=-1)
     with pytest.raises(StatisticsError, match=r"measure_statistics\(workload, stream\)"):

@@ -304,3 +304,35 @@ def test_statistics_of_a_workload_are_those_of_its_queries() -> None:
         for query, pattern in workload.patterns.items()
     }
     assert found["P"].selectivity("a", "a") == 2 / 3 and "n" in found["Q"].names
+
+
+def test_what_queries_have_in_common_is_sampled_once_and_the_rest_apart() -> None:
+    """Queries that differ in one thing each, and are the same in all others."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice([*"ABC"], 300),
+            "time": np.sort(rng.integers(0, 200, 300)),
+            "x": rng.random(300),
+            "y": rng.random(300),
+        }
+    )
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    texts = {
+        "first": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 units",
+        "again": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9 units",
+        "type": "PATTERN SEQ(A a, C b) WHERE a.x < b.x WITHIN 9 units",
+        "window": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units",
+        "order": "PATTERN SEQ(B b, A a) WHERE a.x < b.x WITHIN 9 units",
+        "and": "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 9 units",
+        "arrival": "PATTERN SEQ(A a, B b) WHERE a.x < b.x ORDER BY arrival WITHIN 9 units",
+        "condition": "PATTERN SEQ(A a, B b) WHERE a.x < b.y WITHIN 9 units",
+    }
+    by_order = [{q: t for q, t in texts.items() if ("arrival" in t) == is_so} for is_so in (0, 1)]
+    for its in by_order:
+        for pairs in (50, 20_000):
+            found = measure_statistics(Workload(its), stream, pairs=pairs)
+            alone = {q: measure_statistics(t, stream, pairs=pairs) for q, t in its.items()}
+            assert found == alone
+    shares = {q: measure_statistics(t, stream).selectivities["a", "b"] for q, t in texts.items()}
+    assert shares.pop("again") == shares["first"] and len({*shares.values()}) == len(shares)

@@ -11,7 +11,15 @@ from cepbench.arguments import choice, flag, number, shown
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planning.costs.reuse import ReuseProblem, Sources, reuse_cost
-from cepbench.planning.costs.sharing import SharingProblem
+from cepbench.planning.costs.sharing import (
+    OPENED,
+    PREPARING,
+    SCANNED,
+    SHARE,
+    UPDATE,
+    WINDOWED,
+    SharingProblem,
+)
 from cepbench.planning.costs.virtual import VirtualStatistics
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import find_generator
@@ -26,6 +34,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.generalization import common_generalizations
 from cepbench.planning.workloads.given import workload_from
 from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
 
 #: The method of the counters that are shared.
 A_SEQ = "a-seq"
@@ -105,8 +114,8 @@ def plan_workload(
     if length is not None:
         length = number(length, "length", PlanGeneratorError, least=0.0)
     if entry.shares == "aggregates":
-        problem = SharingProblem(workload, statistics, windowed=method is None, length=length)
-        return _plan_of_cuts(problem, entry, rng, gains=method is None)
+        counts = SharingProblem(workload, statistics, windowed=method is None, length=length)
+        return _plan_of_cuts(counts, entry, rng, gains=method is None)
     known = workload_statistics(workload, statistics)
     computed = workload.without_aggregates()
     if entry.virtual:
@@ -154,6 +163,16 @@ def plan_workload(
             way for way in (*ways, *problem.unions) if {way.query, *way.sources} <= sources.keys()
         ],
     )
+
+
+def is_worth_planning(workload: Workload, stream: EventStream) -> bool:
+    """Whether planning what counts queries share may gain more than it costs."""
+    types = [{its.type for its in pattern.variables} for pattern in workload.patterns.values()]
+    counts = np.bincount(stream.type_codes, minlength=len(stream.type_names))
+    number = dict(zip(stream.type_names, counts.tolist(), strict=True))
+    events = sum(number.get(str(type), 0) for its in types for type in its)
+    apart = WINDOWED * events + (SCANNED * len(stream) + OPENED) * len(types)
+    return PREPARING * len(types) < 2 * SHARE * UPDATE * apart
 
 
 def with_virtual(
