@@ -81,10 +81,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.seeded)
 
 
-def pytest_collection_finish() -> None:
-    """What has been imported is no garbage: looking through it again and again takes a tenth."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported is no garbage: looking through it takes a third of collecting, a tenth of running."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

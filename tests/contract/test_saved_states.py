@@ -33,8 +33,8 @@ VARYING = ("second", "bytes", "latency", "share", "comparisons", "reprocessed")
 #: After a restore, shared counters are updated anew.
 UNCOUNTED = ("sharing",)
 
-#: Of each way: flips in arrays, pairs of arrays swapped, forged arrays, and damaged files.
-FLIPS, SWAPS, FORGED, FILES = 30, 8, 6, 5
+#: Of each way: arrays that are damaged, flips in some, pairs swapped, forged arrays, and damaged files.
+ARRAYS, FLIPS, SWAPS, FORGED, FILES = 12, 12, 6, 6, 5
 
 #: Changes of an array for which a forger takes the digest anew.
 FORGERIES: tuple[Callable[[np.ndarray, np.random.Generator], np.ndarray], ...] = (
@@ -85,7 +85,8 @@ def damages(
 ) -> Iterator[dict[str, Any]]:
     """Arrays missing, cut, swapped, of another kind or shape or stream, and with bits flipped."""
     some = [name for name in snapshot if snapshot[name].size]
-    for name, its in snapshot.items():
+    for name in rng.permutation([*snapshot])[:ARRAYS]:
+        its = snapshot[name]
         yield from ({name: None}, {name: its[..., None]}, {name: other.get(name)})
         yield from ({name: its.astype(object)}, {name: its.tolist()}, {f"{name} more": its})
         yield {name: its.astype(np.float32 if its.dtype != np.float32 else np.int64, copy=False)}

@@ -96,7 +96,7 @@ def test_a_run_fails_where_no_formula_holds() -> None:
 @pytest.mark.parametrize("families", [AUTOMATA, NEXT], ids=["any or contiguity", "next"])
 @pytest.mark.parametrize("family", AUTOMATA)
 @given(data=st.data())
-@examples(12)
+@examples(5)
 def test_a_trace_finds_the_matches_of_the_naive_automaton(
     family: str, families: dict[str, Family], data: st.DataObject
 ) -> None:

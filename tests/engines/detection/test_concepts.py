@@ -1,4 +1,4 @@
-"""Concepts above event types: every engine binds what the brute-force twin does."""
+"""Concepts above event types: whose hierarchy it is, and types that it has not; the rest is in ``tests/contract``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ import pytest
 import cepbench as cep
 from cepbench.errors import StreamError
 from cepbench.patterns.concepts import ConceptHierarchy
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.constructs import (
-    able,
-)
 from tests.engines.detection.strategies import stream_of
 from tests.naive.matcher import labelled_matches
 
@@ -37,41 +33,6 @@ def events() -> pd.DataFrame:
             "x": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3],
             "y": [2, 7, 1, 8, 2, 8, 1, 8, 2, 8],
         }
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "AND(Company a, INTC b)",
-        "AND(Company a, INTC b, Finance c) WHERE a.x < c.y AND b.y > c.x",
-        "SEQ(Computer a, NOT(Company n), Finance b)",
-        "AND(QQQ a, NOT(Company n)) WHERE n.x > 2 * a.x + 3",
-        "OR(AND(Computer a, X b), AND(Company c, X b))",
-        "SEQ(INTC a, KL(Company b), X c)",
-        "AND(Finance a, KL(Computer b)) WHERE b.x > a.x",
-    ],
-)
-def test_by_hand_under_a_hierarchy(text: str) -> None:
-    pattern = cep.parse(f"PATTERN {text} WITHIN 5 units").with_hierarchy(COMPANIES)
-    expected = labelled_matches(pattern, events())
-    assert expected
-    # The stream's hierarchy is enough.
-    stream = stream_of(events()).with_hierarchy(COMPANIES)
-    plain = pattern.with_hierarchy(None)
-    assert labelled_matches(plain, events()) != expected
-    statistics = cep.measure_statistics(plain, stream)
-    for name in able(pattern):
-        entry = cep.EVALUATORS[name]
-        generator = "TRIVIAL" if "order" in entry.kinds else "ZSTREAM"
-        planned = cep.plan(pattern, statistics, generator) if not entry.without_plan else None
-        result = cep.evaluate(plain, stream, planned, evaluator=name)
-        assert set(found_in(pattern, result.matches)) == expected, name
-    assert (
-        len(expected)
-        == cep.evaluate(
-            pattern, stream_of(events()), cep.plan(pattern, statistics, "ZSTREAM"), output="count"
-        ).metrics.matches
     )
 
 

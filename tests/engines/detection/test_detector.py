@@ -52,45 +52,44 @@ def rows(matches: pd.DataFrame | int) -> list[tuple[int, ...]]:
 
 CONTINUE = """
 import json, pickle, sys
-import numpy as np
 from cepbench.engines.detection.detector import Detector
-detector = Detector.restore(np.load(sys.argv[1]))
-with open(sys.argv[2], "rb") as file:
-    batches = pickle.load(file)
-found = []
-for batch in batches:
-    found += detector.push(batch).to_numpy().tolist()
-print(json.dumps([found, detector.position, detector.metrics().comparisons]))
+with open(sys.argv[1], "rb") as file:
+    snapshots, batches = pickle.load(file)
+told = []
+for snapshot in snapshots:
+    detector = Detector.restore(snapshot)
+    found = [row for batch in batches for row in detector.push(batch).to_numpy().tolist()]
+    told.append([found, detector.position, detector.metrics().comparisons])
+print(json.dumps(told))
 """
 
 
-@pytest.mark.parametrize(
-    ("evaluator", "plan"),
-    [("lazy-nfa", PLAN), ("tree", TreePlan(("b", ("a", "c"))))],
-    ids=["lazy-nfa", "tree"],
-)
-def test_goes_on_in_another_process(
-    evaluator: str, plan: OrderPlan | TreePlan, tmp_path: Path
-) -> None:
+def test_goes_on_in_another_process(tmp_path: Path) -> None:
     stream = stream_of(random_events(150))
-    whole = evaluate(PATTERN, stream, plan, evaluator=evaluator)
-    detector = Detector(PATTERN, plan, evaluator=evaluator)
-    before = rows(detector.push(stream[:70]))
     rest = [stream[70:90], stream[90:]]
-    np.savez(tmp_path / "state.npz", **detector.snapshot())
-    (tmp_path / "rest.pickle").write_bytes(pickle.dumps(rest))
+    detectors = [
+        Detector(PATTERN, PLAN, evaluator="lazy-nfa"),
+        Detector(PATTERN, TreePlan(("b", ("a", "c"))), evaluator="tree"),
+    ]
+    before = [rows(detector.push(stream[:70])) for detector in detectors]
+    snapshots = [dict(detector.snapshot()) for detector in detectors]
+    (tmp_path / "state.pickle").write_bytes(pickle.dumps((snapshots, rest)))
     run = subprocess.run(
-        [sys.executable, "-c", CONTINUE, "state.npz", "rest.pickle"],
+        [sys.executable, "-c", CONTINUE, "state.pickle"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    after, position, comparisons = json.loads(run.stdout)
-    assert before
-    assert after
-    assert sorted([*before, *map(tuple, after)]) == sorted(rows(whole.matches))
-    assert position == len(stream)
-    for batch in rest:
-        detector.push(batch)
-    assert comparisons == detector.metrics().comparisons > 0
+    whole = sorted(rows(evaluate(PATTERN, stream, PLAN).matches))
+    told = json.loads(run.stdout)
+    for detector, first, (after, position, comparisons) in zip(
+        detectors, before, told, strict=True
+    ):
+        assert first
+        assert after
+        assert sorted([*first, *map(tuple, after)]) == whole
+        assert position == len(stream)
+        for batch in rest:
+            detector.push(batch)
+        assert comparisons == detector.metrics().comparisons > 0
 
 
 def test_partial_match_limit_bounds_memory() -> None:

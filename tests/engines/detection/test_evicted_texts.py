@@ -59,9 +59,9 @@ SHELLS: dict[str, Callable[[], Any]] = {
     ),
 }
 
-EVENTS = 1_200
+EVENTS = 600
 
-#: How many keys may be kept, of 200; there are three in a window, and a few windows of events in a batch.
+#: How many keys may be kept, of 100; there are three in a window, and a few windows of events in a batch.
 LONGEST = 80
 
 
@@ -104,7 +104,7 @@ def test_texts_of_the_past_are_evicted_and_no_match_is_lost(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in SHELLS if name in cep.EVALUATORS])
 def test_restores_do_not_let_a_state_grow(name: str) -> None:
     live, sizes = SHELLS[name](), []
-    for first in range(0, EVENTS // 2, 10):
+    for first in range(0, EVENTS, 10):
         live.push(_stream(first, first + 10))
         saved = live.snapshot()
         sizes.append(sum(part.nbytes for part in saved.values()))

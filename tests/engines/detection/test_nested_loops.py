@@ -24,11 +24,3 @@ def test_it_is_short_and_passes_its_checks() -> None:
     assert set(report.table[report.table["status"] == "refused"]["pattern"]) == {
         "kleene", "consuming", "strict contiguity",
     }  # fmt: skip
-
-
-def test_a_limit_of_partial_matches() -> None:
-    dataset = cep.open_dataset("nasdaq-style/sample")
-    stream, pattern = dataset.stream(), dataset.patterns["rare-last"]
-    plan = cep.plan(pattern, cep.measure_statistics(pattern, stream), "TRIVIAL")
-    with pytest.raises(cep.errors.PartialMatchLimitError, match="more than 50 partial matches"):
-        cep.evaluate(pattern, stream, plan, evaluator=NAME, partial_match_limit=50)

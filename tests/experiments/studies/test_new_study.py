@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -119,17 +120,34 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def cepbench_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cepbench", *arguments],
+#: Runs commands one after the other, in one process.
+RUN = """
+import json, sys
+from typer.testing import CliRunner
+from cepbench.presentation.commands.app import app
+results = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[its.exit_code, its.stdout, its.stderr] for its in results]))
+"""
+BUILD = ("report", "build", "--study", "swami1988", "--profile")
+COMMANDS = (("sweep", "list"), (*BUILD, "quick"), (*BUILD, "tiny"))
+
+
+@pytest.fixture(scope="module")
+def told(project: Path) -> dict[tuple[str, ...], tuple[int, str, str]]:
+    """The exit code of each command, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(COMMANDS)],
         env={**os.environ, "PYTHONPATH": str(project)}, cwd=project, capture_output=True,
         encoding="utf-8", check=False,
     )  # fmt: skip
-
-
-def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Path) -> None:
-    done = cepbench_in(project, "report", "build", "--study", "swami1988", "--profile", "tiny")
     assert done.returncode == 0, done.stderr
+    return dict(zip(COMMANDS, json.loads(done.stdout.splitlines()[-1]), strict=True))
+
+
+@pytest.mark.xdist_group("new study")
+def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Path, told) -> None:
+    code, _, errors = told[*BUILD, "tiny"]
+    assert code == 0, errors
     verdicts = pd.read_parquet(project / "reports" / "swami1988" / "ledger" / "ledger.parquet")
     assert list(verdicts["verdict"]) == ["holds"] and verdicts["value"][0] == pytest.approx(1.5)
     text = {
@@ -148,11 +166,12 @@ def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Pat
     assert "A is faster than B." in text["swami1988/ledger.html"]
 
 
-def test_its_sweeps_and_profiles_are_its_own(project: Path) -> None:
-    listed = cepbench_in(project, "sweep", "list").stdout
+@pytest.mark.xdist_group("new study")
+def test_its_sweeps_and_profiles_are_its_own(told) -> None:
+    _, listed, _ = told["sweep", "list"]
     assert "swami1988/one" in listed and "kolchinsky2018/types" in listed
-    done = cepbench_in(project, "report", "build", "--study", "swami1988", "--profile", "quick")
-    assert done.returncode != 0 and "unknown profile 'quick'; there are tiny" in done.stderr
+    code, _, errors = told[*BUILD, "quick"]
+    assert code != 0 and "unknown profile 'quick'; there are tiny" in errors
 
 
 def test_studies_are_named_by_citation_key() -> None:

@@ -71,7 +71,7 @@ def test_every_kind_of_work_is_measured() -> None:
 
 
 def test_every_kind_of_work_of_engines_is_measured() -> None:
-    runs = measured_alone(patterns=40, events=600, repetitions=1)
+    runs = measured_alone(patterns=40, events=300, repetitions=1)
     assert (runs["nanoseconds"] > 0).all()
     for evaluator, kinds in unit_costs.FIXED["alone"].items():
         its = runs[runs["evaluator"] == evaluator]

@@ -80,7 +80,10 @@ def test_every_command_shows_an_example_and_fits(name: str, run, monkeypatch) ->
     assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - LONG))
+_OF_REPORTS = pytest.param("report build", marks=pytest.mark.xdist_group("notebooks"))
+
+
+@pytest.mark.parametrize("name", [*sorted(set(COMMANDS) - LONG - {"report build"}), _OF_REPORTS])
 def test_examples_run(name: str, run, elsewhere: Path, monkeypatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     for example in examples_of(COMMANDS[name]):

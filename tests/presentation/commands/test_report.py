@@ -13,6 +13,8 @@ import pytest
 from cepbench.presentation.reporting.requests import requests_for
 from tests.notebooks.tiny import write_notebook
 
+pytestmark = pytest.mark.xdist_group("notebooks")  # one process forks all kernels
+
 #: Its second cell tells what it was handed.
 NOTEBOOK = (
     'profile = "quick"\nseed = 0\nfresh = False\nplugin = ""\noutput = "output/x"',

@@ -248,7 +248,7 @@ def test_both_libraries_draw_the_same_numbers_and_no_series_twice(case: str) -> 
     for panel in figure.axes:
         labels = panel.get_legend_handles_labels()[1]
         assert len(labels) == len(set(labels))
-    for panel in panels_in(getattr(interactive, name)(*given, **named).to_dict()):
+    for panel in panels_in(chart):
         channels = [pair for layer in panel["layer"] for pair in layer["encoding"].items()]
         # Vega-Lite joins the legends of colours, shapes and dashes, but not that of fillings.
         shown = {key for key, its in channels if '"legend": {' in json.dumps(its)}

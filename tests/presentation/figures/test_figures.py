@@ -105,28 +105,6 @@ def encodings_in(node: Any, channel: str) -> Iterator[dict[str, Any]]:
             yield from encodings_in(child, channel)
 
 
-@pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["linear", "log"])
-def test_static_bars_show_every_generator_with_its_values_and_colour(spread: float) -> None:
-    generators = OURS | MINE
-    summary = summary_of(generators, spread)
-    figure = static.bars_by_group(summary, "events_per_second")
-    shown = drawn(figure)
-    assert set(shown) == set(generators)
-    for generator, plans in generators.items():
-        own = summary[(summary["generator"] == generator) & summary["size"].isna()]
-        heights, colour = shown[generator]
-        assert heights == pytest.approx(list(own["value"]))
-        assert colour == style_of(generator, plans).colour
-    assert {axes.get_yscale() for axes in figure.axes} == {"log" if spread > 1 else "linear"}
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "(a) order-based",
-        "(b) tree-based",
-    ]
-    assert figure.axes[0].get_ylabel() == "median events per second"
-    labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
-    assert labels == list(SETS)
-
-
 def test_runs_without_plans_have_a_panel() -> None:
     summary = summary_of({"a-seq": NO_PLAN, "two-step": NO_PLAN})
     for draw in (static.bars_by_group, partial(static.lines_by_size, pattern_set=SETS[0])):
@@ -135,20 +113,6 @@ def test_runs_without_plans_have_a_panel() -> None:
         assert [axes.get_title(loc="left") for axes in figure.axes] == ["without plans"]
     chart = interactive.bars_by_group(summary, "events_per_second").to_dict()
     assert {row["generator"] for row in values_in(chart)} == {"a-seq", "two-step"}
-
-
-@pytest.mark.parametrize("pattern_set", SETS)
-def test_static_lines_show_every_size_of_one_set(pattern_set: str) -> None:
-    generators = OURS | MINE
-    summary = summary_of(generators)
-    figure = static.lines_by_size(summary, "events_per_second", pattern_set)
-    shown = drawn(figure)
-    assert set(shown) == set(generators)
-    of_set = summary[(summary["pattern_set"] == pattern_set) & summary["size"].notna()]
-    for generator in generators:
-        own = of_set[of_set["generator"] == generator]
-        assert shown[generator][0] == pytest.approx(list(own["value"]))
-    assert pattern_set in figure.get_suptitle()
 
 
 @pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["linear", "log"])
@@ -204,25 +168,6 @@ def test_a_short_logarithmic_axis_has_more_ticks_than_one(low: float, high: floa
     ticks = log_ticks(low, high)
     assert 3 <= len(ticks) <= 8 and ticks == sorted(ticks)
     assert all(low <= tick <= high and float(f"{tick:.3g}") == tick for tick in ticks)
-
-
-@pytest.mark.parametrize("draw", [static.bars_by_group, static.lines_by_size])
-def test_whiskers_reach_from_the_low_end_to_the_high_one(draw: Any) -> None:
-    summary = summary_of(OURS)
-    lines = draw is static.lines_by_size
-    figure = draw(summary, "events_per_second", *(["sequence"] if lines else []))
-    own = summary["size"].notna() & (summary["pattern_set"] == "sequence")
-    expected = summary[own if lines else summary["size"].isna()]
-    drawn_ends = {
-        (round(float(low), 6), round(float(high), 6))
-        for axes in figure.axes
-        for bars in axes.containers
-        if isinstance(bars, ErrorbarContainer)
-        for segments in bars.lines[2]
-        for (_, low), (_, high) in segments.get_segments()
-    }
-    ends = expected[["low", "high"]].round(6).itertuples(index=False, name=None)
-    assert drawn_ends == set(ends)
 
 
 def test_a_logarithmic_axis_holds_every_whisker() -> None:
