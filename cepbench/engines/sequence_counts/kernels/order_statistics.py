@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.engines.sequence_counts.kernels.numbers import DIGIT_BITS
+from cepbench.engines.sequence_counts.kernels.tables import COUNTED as IS_COUNTED
 from cepbench.kernels.jit import njit, njit_in_place
 
 # The items that an event may be of, as bits; the second one of two is the middle one.
@@ -53,6 +54,8 @@ class Comparisons(NamedTuple):
     """What is compared in a SEQ of plain items."""
 
     items: int  #: 2 or 3
+    begins: np.ndarray  #: int64 (items,): the flag of the events of each item
+    columns: np.ndarray  #: int64 (columns,): those of events whose values are read
     #: int64 (2, 3): whether a smaller, an equal and a greater value than that of the middle item passes in the first
     #: item, and in the last one
     passes: np.ndarray
@@ -66,6 +69,17 @@ class Comparisons(NamedTuple):
     # A scan takes less than trees where so few events are stored, or so few are new.
     short: int
     few: int
+
+
+class Stored(NamedTuple):
+    """The events in the window, by partition; see :class:`Table`."""
+
+    sizes: np.ndarray  #: int64 (partitions,)
+    times: np.ndarray
+    items: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
 
 
 class Table(NamedTuple):
@@ -85,15 +99,104 @@ class Table(NamedTuple):
 
 
 @njit
-def count_compared(plan, table, totals, found, out):
-    """Count the matches that new events complete; returns the events that are kept, bool (n,).
+def count_compared(plan, stored, events, samples, totals, found, out, done):
+    """Count the matches that new events complete; returns the events that are kept, as ``stored``.
 
+    ``events``: :class:`~cepbench.engines.sequence_counts.kernels.tables.Events`.
+    ``samples``: int64 (len(events.rows),), as in :class:`Table`; empty if there are none.
     ``totals``: int64 (partitions, PARTITION_COLUMNS).
     ``found``: int64 (1, 2), to which all new matches are added.
     ``out``: int64 (samples, 3), the values after events, in digits.
+    ``done``: int64 (3,), the first events, and those that enter trees, once for each item.
     """
+    table = _arranged(plan, stored, events, samples, done)
+    kept = _count_table(plan, table, totals, found, out)
+    return _of_kept(table, kept)
+
+
+@njit
+def _arranged(plan, stored, events, samples, done):
+    """The stored events of each partition, and the new ones behind them."""
+    partitions, columns = len(stored.sizes), len(plan.columns)
+    fresh, begins = np.zeros(partitions, np.int64), np.zeros(partitions, np.int64)
+    for part, partition in enumerate(events.parts):
+        begins[partition] = events.spans[part]
+        fresh[partition] = events.spans[part + 1] - events.spans[part]
+    size = len(stored.times) + fresh.sum()
+    table = Table(
+        np.zeros(partitions + 1, np.int64), fresh, events.until, np.empty(size, np.int64),
+        np.empty(size, np.int64), np.empty((columns, size)),
+        np.empty(size if plan.weighted else 0, np.int64), np.zeros((2, size), np.int64),
+        np.full(size, -1, np.int64),
+    )  # fmt: skip
+    at = old = 0
+    for partition in range(partitions):
+        for _ in range(stored.sizes[partition]):
+            _copy(stored, old, table, at)
+            at, old = at + 1, old + 1
+        first, number = begins[partition], fresh[partition]
+        fresh[partition] = at
+        for place in range(first, first + number):
+            row, item = events.rows[place], 0
+            flags = events.flags[row]
+            for its in range(plan.items):
+                item |= (flags & plan.begins[its] != 0) << its
+            for column in range(columns):
+                value = events.values[plan.columns[column], row]
+                table.values[column, at] = value
+                if np.isnan(value):
+                    item &= ~plan.users[column]
+            if events.times[row] < events.until:
+                done[0] += item & FIRST
+                for its in range(plan.items):
+                    done[1] += item >> its & 1
+            if plan.weighted:
+                table.weights[at] = events.weights[row]
+            if len(samples):
+                table.samples[at] = samples[place]
+            table.times[at] = events.times[row]
+            table.items[at] = item | COUNTED * (flags & IS_COUNTED != 0)
+            at += 1
+        table.spans[partition + 1] = at
+    return table
+
+
+@njit_in_place
+def _copy(one, old, two, at):
+    """Copy an event from one table to another one."""
+    two.times[at], two.items[at] = one.times[old], one.items[old]
+    two.numbers[0, at], two.numbers[1, at] = one.numbers[0, old], one.numbers[1, old]
+    for column in range(len(one.values)):
+        two.values[column, at] = one.values[column, old]
+    if len(one.weights):
+        two.weights[at] = one.weights[old]
+
+
+@njit
+def _of_kept(table, kept):
+    """The events that are kept, which may be counted again."""
+    partitions, size = len(table.fresh), kept.sum()
+    stored = Stored(
+        np.zeros(partitions, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
+        np.empty((len(table.values), size)), np.empty(size if len(table.weights) else 0, np.int64),
+        np.empty((2, size), np.int64),
+    )  # fmt: skip
+    at = 0
+    for partition in range(partitions):
+        for row in range(table.spans[partition], table.spans[partition + 1]):
+            if kept[row]:
+                _copy(table, row, stored, at)
+                stored.items[at] &= ITEMS
+                stored.sizes[partition] += 1
+                at += 1
+    return stored
+
+
+@njit
+def _count_table(plan, table, totals, found, out):
+    """Count the matches that the new events of a table complete; returns which are kept, bool (n,)."""
     kept = (table.times < table.until) & (table.items & (FIRST | MIDDLE) != 0)
-    ranks = np.zeros((len(plan.users) + 1, len(table.times)), np.int64)
+    ranks = np.zeros((len(plan.users) + 1, 0), np.int64)
     ending = going_on = np.zeros((0, FIELDS), np.int64)
     for partition in range(len(table.fresh)):
         low, first = table.spans[partition], table.fresh[partition]
@@ -107,6 +210,8 @@ def count_compared(plan, table, totals, found, out):
                 )
                 first = behind
                 continue
+            if not ranks.size:
+                ranks = np.zeros((len(plan.users) + 1, len(table.times)), np.int64)
             distinct, leaves = _rank(plan, table, ranks, low, behind), 1
             while leaves < distinct:
                 leaves *= 2
