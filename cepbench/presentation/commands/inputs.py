@@ -52,6 +52,10 @@ class StreamInputs:
     within: str | None = None
     json: bool = False
 
+    def __post_init__(self) -> None:
+        if self.dialect is None and self.text is not None and self.text.lower().endswith(".sql"):
+            self.dialect = "match_recognize"
+
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
         found = self.read_queries()
