@@ -396,7 +396,7 @@ def _text_of(given: str) -> str:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
     # Unlike Path.is_file, os.path.isfile never raises.
     if not os.path.isfile(os.path.expanduser(given)) and (
-        "(" in given or given.lstrip().upper().startswith("PATTERN ")
+        "(" in given or "[" in given or given.lstrip().upper().startswith("PATTERN ")
     ):
         return given
     try:
