@@ -30,6 +30,7 @@ from cepbench.errors import (
 from cepbench.kernels.cache_folder import cache_file
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
+from cepbench.patterns.eql import eql_text, sigma_text
 from cepbench.patterns.match_recognize import read_match_recognize
 from cepbench.patterns.model import (
     ANY,
@@ -97,6 +98,9 @@ DIALECTS = {
 #: The dialect whose patterns are SQL.
 MATCH_RECOGNIZE = "match_recognize"
 
+#: Languages that are rewritten in this one, each with what does it.
+_REWRITTEN = {"eql": eql_text, "sigma": sigma_text}
+
 #: Dialects whose printed queries leave out WITHIN and AGG.
 _INCOMPLETE = ("a-seq", "e-cube")
 
@@ -142,7 +146,7 @@ def parse(
         items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
-    dialect : {"zstream", "sase+", "a-seq", "e-cube", "match_recognize"}, optional
+    dialect : {"zstream", "sase+", "a-seq", "e-cube", "match_recognize", "eql", "sigma"}, optional
         A query with MATCH_RECOGNIZE is read as docs/sql.md says, to a RowPattern; or the language of a paper, each with its differences in docs/language.md: ZStream's [mei2009]_,
         section 3, SASE+'s [agrawal2008]_, Figure 1 and section 6, A-Seq's [qi2014]_, section 2.1, or
         E-Cube's [liu2011]_, section 2.
@@ -201,7 +205,9 @@ def parse(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
     if dialect is not None:
-        dialect = choice(dialect, "dialect", (*DIALECTS, MATCH_RECOGNIZE), PatternError)
+        dialect = choice(
+            dialect, "dialect", (*DIALECTS, MATCH_RECOGNIZE, *_REWRITTEN), PatternError
+        )
     elif classes is not None:
         raise PatternError('classes are those of a dialect; give dialect="zstream" too')
     for name, given in (("aggregate", aggregate), ("within", within)):
@@ -216,12 +222,14 @@ def parse(
                 raise PatternError(
                     f"{name} is a text such as 'COUNT' or '10 s', not {shown(given)}"
                 )
-    if dialect == MATCH_RECOGNIZE:
+    if dialect == MATCH_RECOGNIZE or dialect in _REWRITTEN:
         if parameters or named or classes is not None:
             raise PatternError(
-                "SQL is read as it is, without parameters and classes; write their values into the query"
+                f"{dialect} is read as it is, without parameters and classes; write their values into the query"
             )
-        return read_match_recognize(text)
+        if dialect == MATCH_RECOGNIZE:
+            return read_match_recognize(text)
+        return parse(_REWRITTEN[dialect](text))
     if aggregate is not None or within is not None:
         text = _completed(text, dialect, aggregate, within)
     source = PatternText(text, {**(parameters or {}), **named})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
+from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import OPPOSITE
 from cepbench.patterns.model import (
     Arithmetic,
@@ -76,33 +77,40 @@ def counterpart(rows: RowPattern) -> Pattern:
     return _Counterpart(rows).pattern()
 
 
-def _refuse(clause: str, advice: str) -> NoReturn:
-    raise UnsupportedPatternError(
-        f"no pattern means exactly the same as {clause}: {advice}; cep.evaluate runs the query as it is"
-    )
-
-
 @dataclass(frozen=True)
 class _Counterpart:
     rows: RowPattern
+
+    def _refuse(self, clause: str, advice: str) -> NoReturn:
+        """Raise an error that marks the clause in the query, as it is written over several lines."""
+        message = f"no pattern means exactly the same as {clause}: {advice}; cep.evaluate runs the query as it is"
+        text = self.rows.describe()
+        start = text.find(clause)
+        if start < 0:
+            raise UnsupportedPatternError(message)
+        raise error_at(UnsupportedPatternError, message, text, Span(start, start + len(clause)))
 
     def pattern(self) -> Pattern:
         rows = self.rows
         parts = rows.term.parts if rows.term.kind == "sequence" else (rows.term,)
         if any(part.kind != "variable" for part in parts) or len(rows.variables) < len(parts):
-            _refuse(
+            self._refuse(
                 f"PATTERN ({rows.term})", "of different variables in sequence there is, (A B C)"
             )
         if rows.rows != ROWS[0]:
-            _refuse(rows.rows, "a match is one row")
+            self._refuse(rows.rows, "a match is one row")
         if rows.skip != SKIPS[1]:
-            _refuse(f"AFTER MATCH SKIP {rows.skip}", "SKIP TO NEXT ROW has one")
+            self._refuse(f"AFTER MATCH SKIP {rows.skip}", "SKIP TO NEXT ROW has one")
         if rows.within is None:
-            _refuse("a query without WITHIN", "a pattern has a window")
+            self._refuse("a query without WITHIN", "a pattern has a window")
         if len(rows.partition_by) > 1:
-            _refuse("PARTITION BY two columns", "partition_contiguity has one attribute")
+            self._refuse("PARTITION BY two columns", "partition_contiguity has one attribute")
+        if rows.sorted_by:
+            self._refuse(
+                "ORDER BY after the clause", "matches are in the order of their last events"
+            )
         if rows.columns is not None:
-            _refuse("SELECT of some columns", "name those to return in MEASURES, and SELECT *")
+            self._refuse("SELECT of some columns", "name those to return in MEASURES, and SELECT *")
         conditions = [
             self._condition(condition, rows.variables.index(name))
             for name, condition in rows.define
@@ -141,7 +149,9 @@ class _Counterpart:
                     return Comparison(operator, apart, length)
             case Operation(operator, (left, right)) if operator in OPPOSITE:
                 return Comparison(operator, self._value(left, at), self._value(right, at))
-        return _refuse(f"{condition}", "conditions are comparisons of values of rows of the match")
+        return self._refuse(
+            f"{condition}", "conditions are comparisons of values of rows of the match"
+        )
 
     def _value(self, its: RowExpression, at: int | None = None) -> Expression:
         """An expression over the variables; ``at`` is the current row, or None for the last one."""
@@ -154,7 +164,7 @@ class _Counterpart:
                 return Negative(self._value(operand, at))
             case Operation(operator, (left, right)):
                 return Arithmetic(operator, self._value(left, at), self._value(right, at))
-        return _refuse(f"{its}", "values are columns of rows of the match, and arithmetic")
+        return self._refuse(f"{its}", "values are columns of rows of the match, and arithmetic")
 
     def _place(self, its: Reference, at: int | None) -> int:
         """The number of the row that a reference names."""
@@ -163,5 +173,5 @@ class _Counterpart:
         places = [number for number in range(end) if names[number] in covered]
         found = places[:: 1 if its.from_first else -1][its.offset : its.offset + 1]
         if not found or not 0 <= found[0] + its.shift < len(names):
-            _refuse(f"{its}", "it reads no row of the match, or one that is not mapped yet")
+            self._refuse(f"{its}", "it reads no row of the match, or one that is not mapped yet")
         return found[0] + its.shift

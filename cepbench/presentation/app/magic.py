@@ -22,8 +22,11 @@ from cepbench.engines.detection.planned import generator_or_automaton
 from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.match_recognize import read_match_recognize
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.parse import parse
+from cepbench.patterns.parse import MATCH_RECOGNIZE, parse
+from cepbench.patterns.row_counterpart import counterpart
+from cepbench.patterns.row_pattern import RowPattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
@@ -55,7 +58,9 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
     --option NAME=VALUE
                      an option of the evaluator; may be repeated
     --into NAME      assign the result to this variable; otherwise it is in _
-    --dialect NAME   the cell is as a paper prints it: zstream, sase+, a-seq or e-cube
+    --dialect NAME   the cell is as a paper prints it: zstream, sase+, a-seq or e-cube; or SQL with
+                     match_recognize, whose rows are the result. With --generator, --evaluator, --plan or
+                     --explain it is the pattern that says the same, if there is one
     --within LENGTH  the window of queries of a dialect that have none
 
 Several queries, each on lines that begin with its name, Q1 = PATTERN ..., reuse each other's matches:
@@ -155,13 +160,17 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         for name, value in names.items()
         if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
     }
-    if Workload.names_queries(cell, options.dialect):
+    rows = read_match_recognize(cell) if options.dialect == MATCH_RECOGNIZE else None
+    planned = options.generator or options.evaluator or options.plan or options.explain
+    if rows is not None and not planned:
+        return _of_rows(options, rows, names)
+    if rows is None and Workload.names_queries(cell, options.dialect):
         workload = Workload.parse(cell, parameters, hierarchy=hierarchy, **printed)
         if options.pattern:
             return workload
         _refuse(options, _OF_VALUES, "one pattern with AGG")
         return _of_queries(options, workload, its_options, names)
-    pattern = parse(cell, parameters, **printed)
+    pattern = parse(cell, parameters, **printed) if rows is None else counterpart(rows)
     if hierarchy is not None:
         pattern = pattern.with_hierarchy(hierarchy)
     if options.pattern:
@@ -195,6 +204,15 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if isinstance(result, Result) and not isinstance(names[_LAST], EventStream):
         return result.in_whole_stream(stream)
     return result
+
+
+def _of_rows(options: argparse.Namespace, rows: RowPattern, names: dict[str, Any]) -> Any:
+    """The rows of SQL, or what is asked for instead."""
+    _refuse(options, ("option", "hierarchy", "within", *_OF_VALUES, *_OF_WORKLOADS), "patterns")
+    if options.pattern:
+        return rows
+    result = evaluate(rows, _stream(options, None, names))
+    return result.metrics if options.count else result
 
 
 def _matches(

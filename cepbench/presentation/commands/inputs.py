@@ -52,6 +52,10 @@ class StreamInputs:
     within: str | None = None
     json: bool = False
 
+    def __post_init__(self) -> None:
+        if self.dialect is None and self.text is not None and self.text.lower().endswith(".sql"):
+            self.dialect = "match_recognize"
+
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
         found = self.read_queries()
@@ -392,7 +396,7 @@ def _text_of(given: str) -> str:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
     # Unlike Path.is_file, os.path.isfile never raises.
     if not os.path.isfile(os.path.expanduser(given)) and (
-        "(" in given or given.lstrip().upper().startswith("PATTERN ")
+        "(" in given or "[" in given or given.lstrip().upper().startswith("PATTERN ")
     ):
         return given
     try:

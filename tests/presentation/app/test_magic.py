@@ -266,3 +266,24 @@ def test_errors_about_several_queries(shell, capsys) -> None:
         done = shell.run_cell(f"%%cep --data events {line}\n{cell}", store_history=False)
         assert done.error_in_exec is not None and words in str(done.error_in_exec), line
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_cell_of_sql(shell, capsys) -> None:
+    names = shell.user_ns
+    names["ticks"] = pd.DataFrame({"kind": "T", "at": range(4), "x": [1.0, 3.0, 2.0, 5.0]})
+    options = "--data ticks --columns kind,at --dialect match_recognize"
+    query = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at MEASURES B.x AS top
+    AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) WITHIN 5 DEFINE B AS B.x > PREV(B.x))"""
+    assert run(shell, f"%%cep {options}\n{query}").matches["top"].tolist() == [3.0, 5.0]
+    assert run(shell, f"%%cep {options} --count\n{query}").matches == 2
+    assert run(shell, f"%%cep {options} --pattern\n{query}").within is not None
+    found = run(shell, f"%%cep {options} --evaluator tree\n{query}")
+    assert found.matches["top"].tolist() == [3.0, 5.0]
+    for line, cell, words in (
+        ("--method a-seq", query, "--method is for patterns"),
+        ("--plan", query.replace("SKIP TO NEXT ROW", "SKIP PAST LAST ROW"), "^^^^"),
+        ("", query.replace("A B", "A & B"), "PATTERN has variables"),
+    ):
+        done = shell.run_cell(f"%%cep {options} {line}\n{cell}", store_history=False)
+        assert words in str(done.error_in_exec), line
+        assert "Traceback" not in capsys.readouterr().err

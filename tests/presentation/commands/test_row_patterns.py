@@ -28,7 +28,7 @@ def bars(tmp_path: Path) -> Path:
 def words(bars: Path, measure: str = "B.price") -> list[str]:
     query = bars.with_name("query.sql")
     query.write_text(QUERY.format(measure=measure))
-    return [str(query), "--dialect", "match_recognize", "--data", str(bars), "--columns", "kind,ts"]
+    return [str(query), "--data", str(bars), "--columns", "kind,ts"]
 
 
 def test_a_query_runs_by_itself(bars: Path, run: Run, told: Callable[..., Any]) -> None:
@@ -51,6 +51,16 @@ def test_with_plans_the_counterpart_runs(bars: Path, run: Run) -> None:
     shown = run(["run", *words(bars), "--evaluator", "tree"]).stdout
     assert "run by tree" in shown
     assert "7" in shown
+
+
+def test_the_counterpart_is_explained(bars: Path, run: Run) -> None:
+    assert "partition_contiguity" in run(["explain", *words(bars)]).stdout
+
+
+def test_a_clause_without_counterpart_is_marked(bars: Path, run: Run) -> None:
+    shown = run(["explain", *words(bars, "COUNT(*)")], code=1).stderr.splitlines()
+    (place,) = (at for at, line in enumerate(shown) if set(line.strip()) == {"^"})
+    assert shown[place - 1][shown[place].index("^") :].startswith("COUNT(*)")
 
 
 def test_what_does_not_fit_is_named(bars: Path, run: Run) -> None:
