@@ -109,14 +109,16 @@ class ComparedWindow(Stateful):
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
-        sizes, *columns = self._stored
+        sizes, times, items, values, weights, numbers = self._stored
         rows = ranges_of(np.cumsum(sizes)[partitions] - sizes[partitions], sizes[partitions])
-        its = (np.ascontiguousarray(column[..., rows]) for column in columns[:3])
-        weights, numbers = columns[3:]
         self._stored = Stored(
-            sizes[partitions], *its, weights[rows] if len(weights) else weights,
+            sizes[partitions],
+            times[rows],
+            items[rows],
+            np.ascontiguousarray(values[:, rows]),
+            weights[rows] if self._plan.weighted else weights,
             np.ascontiguousarray(numbers[:, rows]),
-        )  # fmt: skip
+        )
         self._totals = self._totals[partitions]
 
     def are_active(self, earliest: int) -> np.ndarray:
