@@ -1,6 +1,6 @@
 """Sequences of Elastic's EQL, and Sigma's temporal correlations, as text of the pattern language.
 
-Sources: Elasticsearch's EQL syntax reference; the Sigma correlation rules specification 2.1.
+Sources: Elasticsearch's EQL syntax reference; the correlation rules of Sigma.
 """
 
 from __future__ import annotations
