@@ -224,10 +224,8 @@ def _name(token: Token) -> str:
 
 def sigma_text(text: str) -> str:
     """A temporal correlation of Sigma in the pattern language, over events whose type is a rule's name."""
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError:
-        raise UnsupportedPatternError("Sigma is YAML; install it: pip install pyyaml") from None
+    import yaml  # type: ignore[import-untyped]  # it is read by nothing else
+
     try:
         documents = [its for its in yaml.safe_load_all(text) if isinstance(its, dict)]
     except yaml.YAMLError as error:
@@ -236,6 +234,11 @@ def sigma_text(text: str) -> str:
     if len(found) != 1:
         raise PatternSyntaxError(
             f"{len(found)} correlations; give one: correlation with type, rules, group-by and timespan"
+        )
+    if any("detection" in its for its in documents):
+        raise UnsupportedPatternError(
+            "detection: a rule is read by its name only, which is the type of its events; leave the rules "
+            "out, and give the events that they find these types"
         )
     (its,) = found
     operators = {"temporal_ordered": "SEQ", "temporal": "AND"}

@@ -165,6 +165,8 @@ def test_a_temporal_correlation() -> None:
         (SIGMA.format(type="event_count", timespan="5m"), UnsupportedPatternError, "AGG COUNT"),
         (SIGMA.format(type="temporal", timespan="5m\n  aliases: 1"), UnsupportedPatternError, "aliases"),
         (SIGMA.format(type="temporal", timespan="long"), PatternSyntaxError, "timespan bounds"),
+        (SIGMA.format(type="temporal", timespan="5m") + "---\ndetection:\n  a: 1\n", UnsupportedPatternError,
+         "detection"),
         ("title: x", PatternSyntaxError, "0 correlations"),
         ("a: [", PatternSyntaxError, "no YAML"),
     ],
