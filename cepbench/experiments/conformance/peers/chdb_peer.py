@@ -31,7 +31,7 @@ with session.Session() as connection:
     for line in sys.stdin:
         case = json.loads(line)
         try:
-            answer = {"found": found(connection, case)}
+            answer: dict = {"found": found(connection, case)}
         except Exception as error:  # whatever it is, it is what the engine says
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps({"number": case["number"], **answer}), flush=True)

@@ -38,7 +38,7 @@ def found(case: dict) -> list[list[int]]:
 for line in sys.stdin:
     case = json.loads(line)
     try:
-        answer = {"found": found(case)}
+        answer: dict = {"found": found(case)}
     except Exception as error:  # whatever it is, it is what the engine says
         answer = {"error": f"{type(error).__name__}: {error}"}
     print("\n" + json.dumps({"number": case["number"], **answer}), flush=True)
