@@ -23,7 +23,9 @@ import pandas as pd
 from cepbench.errors import CannotSayError
 from cepbench.experiments.conformance.cases import Case, Match
 from cepbench.experiments.conformance.outside import (
-    OUTSIDE_ENGINES,
+    OUTSIDE_ENGINES as OUTSIDE_ENGINES,
+)
+from cepbench.experiments.conformance.outside import (
     Answer,
     OutsideEngine,
     columns_of,
@@ -262,7 +264,14 @@ def _on_flink(
         folder = Path(name)
         for number, text in waiting.items():
             write(folder, number, text)
-        compile_all = [compiler, "-nowarn", "-d", folder / "out", "-cp", f"{libraries}/*"]
+        compile_all: list[str | Path] = [
+            compiler,
+            "-nowarn",
+            "-d",
+            folder / "out",
+            "-cp",
+            f"{libraries}/*",
+        ]
         while True:
             sources = [_PEERS / "FlinkPeer.java", *sorted(folder.glob("Case*.java"))]
             said = subprocess.run(
@@ -271,9 +280,9 @@ def _on_flink(
             wrong = dict(re.findall(r"Case(\d+)\.java:\d+: error: (.*)", said.stderr))
             if not wrong:
                 break
-            for number, error in wrong.items():
-                answers[int(number)] = f"javac: {error}"
-                (folder / f"Case{number}.java").unlink()
+            for its, error in wrong.items():
+                answers[int(its)] = f"javac: {error}"
+                (folder / f"Case{its}.java").unlink()
         left = [number for number in waiting if number not in answers]
         (folder / "cases").write_text("\n".join(map(str, left)), encoding="utf-8")
         (folder / "log4j2.properties").write_text("rootLogger.level = off", encoding="utf-8")
@@ -288,8 +297,8 @@ def _on_flink(
         if word == "case":
             found[int(rest)] = []
         elif word == "error":
-            number, _, reason = rest.partition(" ")
-            answers[int(number)] = reason
+            its, _, reason = rest.partition(" ")
+            answers[int(its)] = reason
         elif word.isdigit():
             found[int(word)].append(bound(cases[int(word)], rest))
     ended_early = f"the process ended: {ended.stderr[-200:]}"
@@ -322,11 +331,9 @@ def install(folder: Path) -> None:
 
 
 def _installed(python: str, folder: Path, wanted: Sequence[str]) -> bool:
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *wanted]
-    return not any(
-        subprocess.run(step, check=False).returncode
-        for step in ([python, "-m", "venv", "--clear", folder], pip)
-    )
+    pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *wanted]
+    make: list[str | Path] = [python, "-m", "venv", "--clear", folder]
+    return not any(subprocess.run(step, check=False).returncode for step in (make, pip))
 
 
 if __name__ == "__main__":

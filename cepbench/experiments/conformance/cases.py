@@ -209,7 +209,7 @@ def _events_of(file: Path, name: str, given: str) -> pd.DataFrame:
         raise _broken(file, name, "stream", f"{path}: the column id must be 0, 1, 2, …")
     if not len(events):
         kinds = {"id": "int64", "ts": "int64", "type": "str"}
-        return events.astype({name: kinds.get(name, "float64") for name in events})
+        return events.astype({name: kinds.get(str(name), "float64") for name in events})
     if events["ts"].dtype.kind != "i" or not events["ts"].is_monotonic_increasing:
         raise _broken(file, name, "stream", f"{path}: ts must be whole numbers that never decrease")
     return events

@@ -152,8 +152,8 @@ def as_text(engine: OutsideEngine, case: Case) -> str:
     (answer,) = engine.answers([case])
     said = answer if isinstance(answer, str) else ", ".join(f"({written(m)})" for m in answer)
     events = " ".join(
-        f"{row.type}@{row.ts}" + ("" if pd.isna(row.x) else f"/{row.x:g}")
-        for row in case.events.itertuples()
+        f"{kind}@{ts}" + ("" if pd.isna(x) else f"/{x:g}")
+        for kind, ts, x in case.events[["type", "ts", "x"]].to_numpy()
     )
     expected = ", ".join(f"({written(match)})" for match in case.expected)
     return (

@@ -6,8 +6,9 @@ event forbidden before another one ends a run of Flink though both have one time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, permutations
+from typing import Any
 
 from cepbench.errors import CannotSayError, UnsupportedPatternError
 from cepbench.experiments.conformance.cases import CANNOT, LANGUAGES
@@ -54,9 +55,11 @@ def texts_of(pattern: Pattern | RowPattern, kinds: Mapping[str, str]) -> dict[st
 
 
 def _sql(pattern: Pattern, kinds: Mapping[str, str]) -> str:
-    columns = {"type_column": "type", "time_column": "ts", "position_column": "id"}
     # Nobody else sorts the matches.
-    return to_sql(pattern, dialect="standard", **columns).rpartition("\nORDER BY")[0]
+    query = to_sql(
+        pattern, dialect="standard", type_column="type", time_column="ts", position_column="id"
+    )
+    return query.rpartition("\nORDER BY")[0]
 
 
 def _sequence(pattern: Pattern, *, kinds: tuple[Kind, ...]) -> tuple[Variable, ...]:
@@ -135,8 +138,7 @@ def _ceql(pattern: Pattern, kinds: Mapping[str, str]) -> str:
         if len({item.type for item in structure.variables()}) < len(structure.items):
             raise CannotSayError("a match does not say which event is which of two of a type")
         formula = " OR ".join(
-            f"({_iterated(items, ';')})"
-            for items in permutations(structure.items)  # type: ignore[arg-type]
+            f"({_iterated(items, ';')})" for items in permutations(structure.items)
         )
     else:
         items = _sequence(pattern, kinds=(Kind.PLAIN, Kind.KLEENE))
@@ -155,7 +157,7 @@ def _ceql(pattern: Pattern, kinds: Mapping[str, str]) -> str:
     )
 
 
-def _iterated(items: tuple[Variable, ...], then: str) -> str:
+def _iterated(items: Sequence[Any], then: str) -> str:
     if any(item.type is None for item in items):
         raise CannotSayError("ANY is no part of the language")
     plus = {Kind.PLAIN: "", Kind.KLEENE: ":+" if then == ":" else "+"}
@@ -197,7 +199,8 @@ def _flink_cep(pattern: Pattern, kinds: Mapping[str, str]) -> str:
             raise CannotSayError(f"{clause}: a condition of NOT is on events before it")
         conditions[name].append(_Java(by_name, name, kinds).clause(clause))
     then = {"any": "followedByAny", "next": "followedBy"}.get(strategy, "next")
-    steps, bound = [], ""
+    steps: list[str] = []
+    bound = ""
     for item in items:
         call, tests = ("begin" if not steps else then), conditions[item.name]
         if item.kind is Kind.NEGATED:

@@ -80,7 +80,7 @@ def write_page(found: Conformance, folder: Path) -> Path:
     table = found.table
     themes: dict[str, list[dict[str, Any]]] = {}
     for name, rows in table.groupby("case", sort=False):
-        case, records = cases[name], rows.to_dict("records")
+        case, records = cases[str(name)], rows.to_dict("records")
         differing = [
             {
                 **row,
