@@ -19,6 +19,9 @@ ROUNDS ?=
 SEED ?=
 EXAMPLES ?= 500
 FILES ?= tests
+# Where `make peers` installs engines, and further arguments of `make conformance`.
+PEERS ?= $(HOME)/.cache/cepbench/peers
+CONFORMANCE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,7 +39,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help env test soak report report-check docs sweep lint format lab bench clean
+.PHONY: help env test soak report report-check docs sweep lint format lab bench peers conformance clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -118,6 +121,14 @@ bench: $(BUILT)  ## the benchmarks: ratios against other engines in one run
 		echo "== $$script"; kept=reports/benchmarks/$$(basename $$script .py); \
 		$(BIN)/python $$script --out $$kept.parquet >$$kept.part; \
 		mv $$kept.part $$kept.txt; cat $$kept.txt; done
+
+peers: $(BUILT)  ## chDB, CORE and Flink for `make conformance`, each in an environment of its own
+	$(BIN)/python -m cepbench.experiments.conformance.adapters $(PEERS)
+
+# At night: CONFORMANCE_ARGS="--random 500 --seed 1" draws cases, and shrinks those that differ.
+conformance: $(BUILT)  ## which engine finds the same matches, which fewer: reports/conformance
+	CEPBENCH_PEERS=$(PEERS) $(BIN)/python -m cepbench.presentation.reporting.conformance_page \
+		$(CONFORMANCE_ARGS)
 
 clean:  ## remove reports and caches; .venv stays
 	find reports -mindepth 1 ! -name .gitignore -delete

@@ -28,8 +28,12 @@ from cepbench.experiments.analysis.sweep_comparison import compare_sweeps as com
 from cepbench.experiments.conformance.aggregator_checks import (
     check_aggregator as check_aggregator,
 )
+from cepbench.experiments.conformance.engines import OUTSIDE_ENGINES as OUTSIDE_ENGINES
+from cepbench.experiments.conformance.engines import Conformance as Conformance
+from cepbench.experiments.conformance.engines import compare_engines as compare_engines
 from cepbench.experiments.conformance.evaluator_checks import check_evaluator as check_evaluator
 from cepbench.experiments.conformance.generator_checks import check_generator as check_generator
+from cepbench.experiments.conformance.outside import outside_engine as outside_engine
 from cepbench.experiments.conformance.workload_planner_checks import (
     check_workload_planner as check_workload_planner,
 )

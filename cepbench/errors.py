@@ -209,6 +209,14 @@ def errors_naming(query: str) -> AbstractContextManager[None]:
     return errors_at(query and f"query {query!r}")
 
 
+class CaseError(ExperimentError):
+    """A file of conformance cases is broken; the message names file, case and key."""
+
+
+class CannotSayError(CepbenchError):
+    """An outside engine cannot say the matches of a case; the message says why."""
+
+
 class ReportError(CepbenchError):
     """A notebook or report cannot be run or rendered."""
 

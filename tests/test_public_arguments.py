@@ -416,6 +416,10 @@ CALLS: dict[str, Call] = {
     "check_aggregator": Call(
         cep.check_aggregator, {"method": "two-step", "patterns": ["one event"], "seed": 0}
     ),
+    "outside_engine": Call(decorated(cep.outside_engine), {"function": len, "name": "mine"}),
+    "compare_engines": Call(
+        cep.compare_engines, {"engines": ["DuckDB"], "cases": Path(__file__).parents[1] / "conformance/cases/and-or"}
+    ),
     "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
     "Statistics.cardinality": Call(STATISTICS.cardinality, {"name": "a", "window": 2.0}),
     "Statistics.selectivity": Call(STATISTICS.selectivity, {"first": "a", "second": "b"}),

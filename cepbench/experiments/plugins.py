@@ -75,6 +75,7 @@ def _registered() -> dict[tuple[int, str], Any]:
     from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
     from cepbench.engines.aggregation.registry import AGGREGATORS
     from cepbench.engines.detection.registry import EVALUATORS
+    from cepbench.experiments.conformance.outside import OUTSIDE_ENGINES
     from cepbench.planning.costs.models import COST_MODELS
     from cepbench.planning.planners.registry import PLAN_GENERATORS
 
@@ -84,6 +85,7 @@ def _registered() -> dict[tuple[int, str], Any]:
         COST_MODELS,
         ADAPTATION_POLICIES,
         AGGREGATORS,
+        OUTSIDE_ENGINES,
     )
     return {
         (number, name): entry

@@ -23,6 +23,8 @@ PINS = [
     if line.strip() and not line.startswith("#")
 ]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+#: Engines of `make conformance`, which are in no environment of ours.
+PEERS = {name: EXTRAS.pop(name) for name in ("chdb", "core", "flink")}
 DIRECT = [
     Requirement(line)
     for line in [*PROJECT["project"]["dependencies"], *(r for rs in EXTRAS.values() for r in rs)]
@@ -51,6 +53,13 @@ def test_every_pin_is_one_exact_version_without_an_address() -> None:
     for pin in PINS:
         assert pin.url is None
         assert re.fullmatch(r"==[\w.+!]+", str(pin.specifier)), str(pin)
+
+
+def test_peers_are_pinned_where_they_are_named_and_nowhere_else() -> None:
+    ours = {canonicalize_name(pin.name) for pin in PINS}
+    for line in (line for lines in PEERS.values() for line in lines):
+        assert re.fullmatch(r"[\w-]+==[\w.]+", line), line
+        assert canonicalize_name(Requirement(line).name) not in ours
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])

@@ -24,7 +24,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 #: Pages whose code is run from top to bottom, with no name that it does not define.
 SHOWN = (
     "user_defined_generators", "user_defined_evaluators", "adaptation", "automata", "aggregates",
-    "workloads", "engine", "language", "choosing", "from_sql",
+    "workloads", "engine", "language", "choosing", "from_sql", "conformance",
 )  # fmt: skip
 
 #: A piece of code, and what it prints where that is shown.

@@ -91,7 +91,7 @@ class Dialect:
         return window.length > 0
 
     def is_nan(self, double: str) -> str:
-        """Whether a double is NaN."""
+        """Whether a double is NaN; empty where a table has NULL instead."""
         return f"isnan({double})"
 
     def maybe_nan(self, column: str) -> str:
@@ -279,5 +279,39 @@ class Flink(Trino):
         return super()._interval(number, unit) + (f"({digits})" if digits > 2 else "")
 
 
+class Standard(Dialect):
+    """SQL that DuckDB, Polars and ClickHouse read alike: plain joins, NULL for what is missing."""
+
+    name = "standard"
+    step = "AS"
+    has_groups = False
+
+    def quotient(self, left: str, right: str) -> str:
+        raise UnsupportedPatternError(
+            f"{left} / {right}: engines differ in division by zero; use the dialect of one of them"
+        )
+
+    def not_after(self, later: str, earlier: str, window: Window) -> str:
+        return f"{later} <= {earlier} + {self._length(window.length, window.is_datetime)}"
+
+    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
+        length = self._length(int(duration.value), duration.is_datetime)
+        return f"{later} {operator} {earlier} + {length}"
+
+    def _length(self, length: int, is_datetime: bool) -> str:
+        return f"INTERVAL '{length / 10**9}' SECOND" if is_datetime else str(length)
+
+    def can_bucket(self, window: Window) -> bool:
+        return False
+
+    def is_nan(self, double: str) -> str:
+        return ""
+
+    def maybe_nan(self, column: str) -> str:
+        return ""
+
+
 #: The dialects by name.
-DIALECTS: dict[str, Dialect] = {its.name: its for its in (Dialect(), Spark(), Trino(), Flink())}
+DIALECTS: dict[str, Dialect] = {
+    its.name: its for its in (Dialect(), Spark(), Trino(), Flink(), Standard())
+}

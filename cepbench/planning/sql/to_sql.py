@@ -51,7 +51,8 @@ def to_sql(
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
         branch is a single join of all its variables with all pairwise conditions, and the
         engine's optimizer chooses the order.
-    dialect : {"duckdb", "spark", "trino", "flink"}
+    dialect : {"duckdb", "spark", "trino", "flink", "standard"}
+        ``standard`` is plain joins that several engines read, of a table that has no NaN.
     table : str
         Name of the table of events; dots separate catalog, schema and table.
     type_column, time_column, position_column : str

@@ -251,7 +251,7 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "dialect": (
         lambda: cep.to_sql(AB, dialect="sqlite"),
         QueryError,
-        "dialect is one of duckdb, spark, trino, flink, not 'sqlite'",
+        "dialect is one of duckdb, spark, trino, flink, standard, not 'sqlite'",
     ),
     "output": (
         lambda: cep.to_sql(AB, output="rows"),
