@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 
-from cepbench.engines.plan_runs.by_type import read_only
-from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics import (
@@ -110,7 +108,10 @@ class ComparedWindow(Stateful):
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
         sizes, times, items, values, weights, numbers = self._stored
-        rows = ranges_of(np.cumsum(sizes)[partitions] - sizes[partitions], sizes[partitions])
+        places = np.full(len(sizes), -1)
+        places[partitions] = np.arange(len(partitions))
+        its = np.repeat(places, sizes)
+        rows = np.argsort(its, kind="stable")[np.count_nonzero(its < 0) :]
         self._stored = Stored(
             sizes[partitions],
             times[rows],
@@ -188,11 +189,10 @@ def _passes(operator: int | None, *, is_later: bool) -> list[int]:
 @cache
 def warm_up() -> None:
     """Compile the kernel, or load it from the disk cache."""
-    none = np.zeros(0, np.int64)
+    none, times = np.zeros((2, 0), np.int64)
+    times.flags.writeable = False  # as those of a stream
     window = ComparedWindow(np.array([1, 2]), (None, None), 1, counts_window=False)
+    spans = np.zeros(1, np.int64)
     window.push(
-        tables.Events(
-            none, read_only(none), none, np.zeros((0, 0)), np.zeros(1, int), 0, none, none, none
-        ),
-        0,
+        tables.Events(none, times, none, np.zeros((0, 0)), spans, 0, none, none, none), samples=0
     )
