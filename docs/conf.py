@@ -64,7 +64,7 @@ html_sidebars = {
 }
 
 #: Folders without public functions.
-LEFT_OUT = {"kernels"}
+LEFT_OUT = {"kernels", "peers"}
 
 
 class PublicNames(SphinxDirective):

@@ -60,7 +60,7 @@ class Case:
     events: pd.DataFrame = field(compare=False, repr=False)
     text: str
     expected: tuple[Match, ...]
-    #: Language -> text, or ``cannot say: `` and the reason.
+    #: Language -> text, or ``cannot say`` and the reason.
     texts: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 

@@ -31,7 +31,7 @@ from cepbench.planning.sql.to_sql import to_sql
 
 
 def texts_of(pattern: Pattern | RowPattern, kinds: Mapping[str, str]) -> dict[str, str]:
-    """A pattern in every language: a text, or ``cannot say: `` and the reason.
+    """A pattern in every language: a text, or ``cannot say`` and the reason.
 
     Parameters
     ----------
