@@ -159,7 +159,7 @@ def test_arguments() -> None:
     text = "PATTERN A;B WITHIN 1 s"
     with pytest.raises(
         PatternError,
-        match=r"one of zstream, sase\+, a-seq, e-cube, match_recognize, not .* did you mean 'zstream'",
+        match=r"one of zstream, sase\+, a-seq, e-cube, match_recognize, eql, sigma, not .* did you mean 'zstream'",
     ):
         parse(text, dialect="z-stream")
     with pytest.raises(PatternError, match='give dialect="zstream" too'):

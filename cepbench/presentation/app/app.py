@@ -179,7 +179,7 @@ class Explorer(App):
 
     @property
     def matches(self) -> Result | None:
-        """The matches of the last run, by its fastest plan."""
+        """The matches of the last run, by the engine that is expected to take the least time."""
         return self._runs.result
 
     @property

@@ -37,7 +37,7 @@ class RunPanel:
     """Runs the plans of the other tabs, with the stream and the plans that ``stream_and_plans`` returns.
 
     ``units`` returns attribute → unit, as for ``cep.match_timeline``. ``comparison`` is that of the last run,
-    ``result`` the matches, by the fastest plan.
+    ``result`` the matches, by the engine of the least expected time.
     """
 
     def __init__(

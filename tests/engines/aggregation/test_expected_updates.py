@@ -44,7 +44,7 @@ def stream() -> cep.EventStream:
 def counted_and_expected(plan: cep.WorkloadPlan, stream: cep.EventStream) -> tuple[int, float]:
     cost = sharing_cost(plan, cep.measure_statistics(plan.workload, stream))
     expected = cost.updates + LANES * cost.followed + cost.products
-    counted = cep.aggregate(plan.workload, stream, sharing=plan).metrics.updates
+    counted = cep.aggregate(plan.workload, stream, "a-seq", sharing=plan).metrics.updates
     return counted, expected * SECONDS
 
 
