@@ -407,7 +407,7 @@ def _pass(plan, table, which, row, middle):
     if place == len(plan.users):
         return True
     one, two = table.values[place, row], table.values[plan.places[1], middle]
-    return plan.passes[which, (one >= two) + (one > two)] != 0
+    return plan.passes[which, int(one >= two) + int(one > two)] != 0
 
 
 @njit_in_place
