@@ -64,6 +64,7 @@ class RowResult:
         return f"<p>{html.escape(self.describe())}</p>{shown.to_html(escape=True)}"
 
 
+@np.errstate(all="ignore")  # what is no number is a missing value
 def evaluate_rows(pattern: RowPattern, stream: EventStream, limit: int) -> RowResult:
     """The result of a row pattern.
 
