@@ -365,6 +365,8 @@ def test_the_engine_of_the_least_expected_time_runs_all_slices(
     first, second, *_ = made.choice.seconds.items()
     assert first[1] <= second[1] + 2e-4 and first[0] == made.choice.evaluator != second[0]
     assert f"{first[0]} was chosen" in made.describe()
+    job = DetectionJob.of(df, cep.parse(text), "at", "symbol", None, None, None, "count")
+    assert job.divided(made).slicer.evaluator == first[0]
     found = cep.spark.detect(df, text, **columns, slices=made, id="no")
     assert found.count() == in_one_pass(frame, text).metrics.matches
     for given in ({"evaluator": "tree"}, {"generator": "GREEDY"}):

@@ -126,6 +126,19 @@ def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
     assert set(rows) == naive_rows(pattern, case.events, **options)
 
 
+def test_partitions_of_the_past_go_without_further_events_of_the_pattern() -> None:
+    detector = cep.Detector(
+        "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 9 units",
+        evaluator="sase",
+        output="count",
+    )
+    many = pd.DataFrame({"type": "A", "time": range(500), "x": 1.0, "k": range(500)})
+    detector.push(stream_of(many.assign(time=0)))
+    before = sum(its.nbytes for its in detector.snapshot().values())
+    detector.push(stream_of(many.assign(type="C", time=many["time"] + 20)))
+    assert sum(its.nbytes for its in detector.snapshot().values()) < before / 5
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
 def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
@@ -151,6 +164,19 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         assert max(row.values[0] for row in found) > 10
         assert found == cep.aggregate(text, stream, "greta", scope=scope).rows
         assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_missing_values_are_in_no_match(few: int, operator: str) -> None:
+    events = pd.DataFrame(
+        {"type": [*"ABABBAB"], "time": range(7), "x": [np.nan, 1, 2, np.nan, 0, 1, 2]}
+    )
+    pattern = parse(f"PATTERN SEQ(A a, B b) WHERE a.x {operator} b.x WITHIN 9 units")
+    with scanning(few):
+        found = cep.evaluate(pattern, stream_of(events), evaluator="sase", output="count")
+    assert found.metrics.matches == len(labelled_matches(pattern, events)) > 0
 
 
 @pytest.mark.kernel

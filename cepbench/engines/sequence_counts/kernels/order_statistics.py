@@ -174,7 +174,7 @@ def _copy(one, old, two, at):
 
 @njit
 def _of_kept(table, kept):
-    """The events that are kept, which may be counted again."""
+    """The events that are kept."""
     partitions, size = len(table.fresh), kept.sum()
     stored = Stored(
         np.zeros(partitions, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
@@ -186,7 +186,6 @@ def _of_kept(table, kept):
         for row in range(table.spans[partition], table.spans[partition + 1]):
             if kept[row]:
                 _copy(table, row, stored, at)
-                stored.items[at] &= ITEMS
                 stored.sizes[partition] += 1
                 at += 1
     return stored
@@ -392,8 +391,6 @@ def _count_by_scans(plan, table, totals, found, out, partition, low, first, behi
                     for other in range(low, first):
                         if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
                             numbers[1, other] -= _weight(plan, table, LAST, row)
-                if items[row] & MIDDLE:
-                    numbers[1, row] = 0
                 totals[partition, STORED] += items[row] & (FIRST | MIDDLE) != 0
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
         first = last
