@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ from tests.engines.detection.constructs import (
     affordable,
     construct_cases,
 )
-from tests.engines.detection.strategies import OPERATORS, Case
+from tests.engines.detection.strategies import OPERATORS, Case, event_frames
 from tests.engines.detection.test_concepts import HIERARCHIES
 
 _ALL = FAMILIES | GROUP_FAMILIES | NEXT
@@ -116,6 +117,34 @@ def neighbour_cases(draw: st.DrawFn) -> Case:
         with suppress(UnsatisfiablePatternError):
             pattern = replace(pattern, conditions=parse(plain).conditions)
     return Case(pattern, case.events)
+
+
+_ITEMS = st.sampled_from(["A", "B", "ANY", "ANY"])
+_COMPARED = st.sampled_from(OPERATORS)
+
+
+@st.composite
+def compared_cases(draw: st.DrawFn) -> Case:
+    """Two or three plain items, of which neighbours are compared, once or not."""
+    names = "abc"[: draw(st.sampled_from([3, 2, 3]))]
+    items = ", ".join(f"{draw(_ITEMS)} {name}" for name in names)
+    own = {name: draw(st.sampled_from(["{}.x", "{}.y", "{}.y * 2 - 1"])) for name in names}
+    pairs = [*pairwise(names)]
+    if len(pairs) == 2:
+        pairs = draw(st.sampled_from([pairs, pairs, pairs[:1], pairs[1:]]))
+    written = []
+    for pair in pairs:
+        left, right = draw(st.permutations(pair))
+        sides = (own[name].format(name) for name in (left, right))
+        written.append(f" {draw(_COMPARED)} ".join(sides))
+    written += draw(st.sampled_from([[], [], ["[s]"], ["[y]"], ["a.x > 0"], ["[s]", "b.x != 1"]]))
+    length = draw(st.sampled_from(["5 units", "< 4 units", "20 units", "2 units"]))
+    text = f"PATTERN SEQ({items}) WHERE {' AND '.join(written)} WITHIN {length}"
+    try:
+        pattern = parse(text)
+    except UnsatisfiablePatternError:  # such as a.y < b.y * 2 - 1 and b.x = 1 with [y]
+        assume(False)
+    return Case(pattern, draw(event_frames(("A", "B"))))
 
 
 def _with_one_event(pattern: Pattern) -> list[str | None]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 from math import inf
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -23,47 +22,19 @@ from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts import order_statistics
 from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
-from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
+from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels.instructions import LESS
 from cepbench.patterns.model import MatchAggregate, Pattern
 from cepbench.patterns.parse import parse
 from tests.budgets import examples
+from tests.engines.aggregation.cases import compared_cases
 from tests.engines.detection.strategies import (
     OPERATORS,
-    Case,
     batches_of,
-    event_frames,
     stream_of,
 )
 from tests.naive.aggregates import naive_rows
 from tests.naive.matcher import labelled_matches
-
-_ITEMS = st.sampled_from(["A", "B", "ANY", "ANY"])
-_COMPARED = st.sampled_from(OPERATORS)
-
-
-@st.composite
-def compared_cases(draw: st.DrawFn) -> Case:
-    """Two or three plain items, of which neighbours are compared, once or not."""
-    names = "abc"[: draw(st.sampled_from([3, 2, 3]))]
-    items = ", ".join(f"{draw(_ITEMS)} {name}" for name in names)
-    own = {name: draw(st.sampled_from(["{}.x", "{}.y", "{}.y * 2 - 1"])) for name in names}
-    pairs = [*pairwise(names)]
-    if len(pairs) == 2:
-        pairs = draw(st.sampled_from([pairs, pairs, pairs[:1], pairs[1:]]))
-    written = []
-    for pair in pairs:
-        left, right = draw(st.permutations(pair))
-        sides = (own[name].format(name) for name in (left, right))
-        written.append(f" {draw(_COMPARED)} ".join(sides))
-    written += draw(st.sampled_from([[], [], ["[s]"], ["[y]"], ["a.x > 0"], ["[s]", "b.x != 1"]]))
-    length = draw(st.sampled_from(["5 units", "< 4 units", "20 units", "2 units"]))
-    text = f"PATTERN SEQ({items}) WHERE {' AND '.join(written)} WITHIN {length}"
-    try:
-        pattern = parse(text)
-    except UnsatisfiablePatternError:  # such as a.y < b.y * 2 - 1 and b.x = 1 with [y]
-        assume(False)
-    return Case(pattern, draw(event_frames(("A", "B"))))
 
 
 @contextmanager
