@@ -145,3 +145,21 @@ def test_very_large_sets_have_a_finite_cost() -> None:
     plan = cep.plan(pattern, statistics)
     its = expected_seconds(pattern, statistics, plan, counts=False, active=1e6)
     assert all(np.isfinite(seconds) for seconds in its.values())
+
+
+@pytest.mark.parametrize("length", [900, 9000])
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(id)"])
+def test_joins_look_at_the_whole_window_for_the_next_event_of_a_set(
+    strategy: str, length: int, stream: cep.EventStream
+) -> None:
+    text = f"""PATTERN SEQ(ANY a, KL(ANY b), ANY c) WHERE b[i].x < b[i-1].x AND c.x > b[last].x
+        STRATEGY {strategy} WITHIN {length} units"""
+    pattern = cep.parse(text)
+    plan = cep.OrderPlan(("a", "b", "c"))
+    compared = cep.evaluate(pattern, stream, plan, output="count").metrics.comparisons
+    statistics = cep.measure_statistics(pattern, stream)
+    work = expected_work(pattern, statistics, plan, counts=True)["joins"]
+    expected = active_time(pattern, stream) * (work["steps"] + work["paired_rows"])
+    assert compared / 5 < expected < compared * 5
+    chosen = cep.evaluate(pattern, stream, output="count").choice
+    assert chosen is not None and chosen.evaluator.startswith("sase")
