@@ -22,6 +22,8 @@ FILES ?= tests
 # Where `make peers` installs engines, and further arguments of `make conformance`.
 PEERS ?= $(HOME)/.cache/cepbench/peers
 CONFORMANCE_ARGS ?=
+# Further arguments of `make bench-peers`, such as `--events 10000000`.
+BENCH_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,7 +41,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help env test soak report report-check docs sweep lint format lab bench peers conformance clean
+.PHONY: help env test soak report report-check docs sweep lint format lab bench bench-history bench-peers peers conformance clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -117,13 +119,22 @@ lab: $(BUILT)  ## the notebooks in JupyterLab
 # What they printed and measured goes where the next report shows it.
 bench: $(BUILT)  ## the benchmarks: ratios against other engines in one run
 	@mkdir -p reports/benchmarks
-	@set -e; for script in benchmarks/bench_*.py; do \
+	@set -e; for script in $(filter-out benchmarks/bench_peers.py,$(wildcard benchmarks/bench_*.py)); do \
 		echo "== $$script"; kept=reports/benchmarks/$$(basename $$script .py); \
 		$(BIN)/python $$script --out $$kept.parquet >$$kept.part; \
 		mv $$kept.part $$kept.txt; cat $$kept.txt; done
 
 peers: $(BUILT)  ## chDB, CORE and Flink for `make conformance`, each in an environment of its own
 	$(BIN)/python -m cepbench.experiments.conformance.adapters $(PEERS)
+
+bench-history: $(BUILT)  ## what is slower by a tenth than at the last commit of benchmarks/history.csv
+	@$(BIN)/python benchmarks/bench_history.py --compare
+
+bench-peers: $(BUILT)  ## one table against Flink, CORE and chDB (of `make peers`), DuckDB, Polars and NumPy
+	@mkdir -p reports/benchmarks
+	@kept=reports/benchmarks/bench_peers; CEPBENCH_PEERS=$(PEERS) \
+		$(BIN)/python benchmarks/bench_peers.py $(BENCH_ARGS) --out $$kept.parquet >$$kept.part && \
+		mv $$kept.part $$kept.txt && cat $$kept.txt
 
 # At night: CONFORMANCE_ARGS="--random 500 --seed 1" draws cases, and shrinks those that differ.
 conformance: $(BUILT)  ## which engine finds the same matches, which fewer: reports/conformance

@@ -216,3 +216,58 @@ def test_rows_are_written_as_parquet_only(bench, capsys) -> None:
     with pytest.raises(SystemExit):
         bench.main(["--out", "rows.csv"])
     assert "must end in .parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bench", ["bench_peers"], indirect=True)
+def test_peers(bench, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("CEPBENCH_PEERS", str(tmp_path / "none"))
+    out = tmp_path / "rows.parquet"
+    few = ["--events", "3000", "--windows", "300", "1200", "--repetitions", "2"]
+    bench.main([*few, "--out", str(out)])
+    rows, shown = pd.read_parquet(out), capsys.readouterr().out
+    timed = rows[rows["repetition"] >= 0]
+    for task in bench.TASKS:
+        its = timed[timed["task"] == task.name]
+        wanted = {"cepbench"}
+        if task.name != "Kleene":
+            wanted |= {"DuckDB"}
+        if task.name == "neighbours":
+            wanted |= {"Polars shift", "NumPy"}
+        elif task.steps:
+            wanted |= {"DuckDB to_sql", "Polars buckets"}
+            wanted |= set() if task.key else {"Polars ranges", "NumPy"}
+        assert set(its["contestant"]) == wanted and (its["seconds"] > 0).all()
+        assert (its.groupby(["window", "contestant"]).size() == 2).all()
+    # The events are few, but for each pattern there is something to find.
+    assert (timed.groupby("task")["matches"].max() > 0).all()
+    asked = rows[rows["note"].str.startswith("not installed")]
+    assert set(asked["contestant"]) == {"chDB", "CORE", "Flink CEP"}
+    assert "Flink CEP, condition: not installed" in shown and "CORE, condition" not in shown
+
+
+@pytest.mark.parametrize("bench", ["bench_peers"], indirect=True)
+def test_peers_have_to_find_the_same_events(bench, monkeypatch) -> None:
+    found = {"cepbench": [(0, 1)], "right": [(0, 1)], "wrong": [(0, 2)]}
+
+    def contestants(task, window, data):
+        return [(name, lambda times, its=its: ([], its)) for name, its in found.items()]
+
+    monkeypatch.setattr(bench, "contestants", contestants)
+    with pytest.raises(SystemExit, match="wrong: 1 matches are lacking, 1 beyond"):
+        bench.measure([100], [300], bench.TASKS[:1], 1, 0, 9.0)
+
+
+@pytest.mark.parametrize("bench", ["bench_peers"], indirect=True)
+def test_the_first_lines_name_who_is_ahead(bench) -> None:
+    def row(task: str, name: str, seconds: float) -> dict:
+        return {
+            "task": task, "events": 1_000_000, "window": 300, "contestant": name, "repetition": 0,
+            "matches": 7, "seconds": seconds, "note": "",
+        }  # fmt: skip
+
+    slow, quick, best = ("DuckDB", 0.5), ("DuckDB to_sql", 0.05), ("cepbench", 0.1)
+    rows = [row("keyed", *its) for its in (slow, quick, best)]
+    rows += [row("AND", *its) for its in (slow, best)]
+    shown = bench.summary(pd.DataFrame(rows)).splitlines()
+    assert shown[0] == "DuckDB is ahead on keyed (1,000,000 events, 5 minutes): 2.0 times as fast"
+    assert "10.0 [10.0, 10.0]" in shown[-2] and shown[-1].split()[-1] == "5"

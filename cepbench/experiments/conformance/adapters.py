@@ -1,6 +1,7 @@
 """Adapters of DuckDB, Polars, chDB, Flink (CEP and SQL) and CORE.
 
-The last three run in processes of their own. Each has a virtual environment, a folder of its name below
+The last three run in processes of their own; for the benchmarks they also say the seconds of CPU of so many
+``times`` that a case ran again, its matches made and the process started before. Each has a virtual environment, a folder of its name below
 ``CEPBENCH_PEERS``, which ``make peers`` fills; without it they are looked for where cepbench is installed.
 """
 
@@ -87,33 +88,45 @@ def _home(extra: str) -> Path:
 def _in_python(extra: str, language: str, bound: Callable[[Case, list[Any]], Match]) -> Any:
     """An adapter that asks ``peers/<extra>_peer.py``, again if its process ends before its last case."""
 
-    def run(cases: Sequence[Case]) -> list[Answer]:
-        python = _home(extra) / "bin" / "python"
-        if not python.exists():
-            raise CannotSayError(f"not installed: there is no {python}; run make peers")
+    def run(
+        cases: Sequence[Case], times: int = 0, seconds: list[float] | None = None
+    ) -> list[Answer]:
         answers: dict[int, Answer] = {}
         waiting = dict(_texts(cases, language, answers))
         while waiting:
-            lines = [json.dumps(_asked(n, cases[n], text)) + "\n" for n, text in waiting.items()]
-            with tempfile.TemporaryDirectory() as folder:  # CORE writes a log where it is
-                ended = subprocess.run(
-                    [python, _PEERS / f"{extra}_peer.py"], cwd=folder, input="".join(lines),
-                    capture_output=True, text=True, timeout=_LONGEST, check=False,
-                )  # fmt: skip
-            if "ModuleNotFoundError" in ended.stderr:
-                raise CannotSayError(f"not installed in {python.parents[1]}; run make peers")
-            for line in ended.stdout.splitlines():
-                if line.startswith('{"number"'):
-                    said = json.loads(line)
-                    number = said["number"]
-                    answers[number] = said.get("error") or _bound(cases[number], said, bound)
+            asked = [
+                _asked(number, cases[number], text) | {"times": times}
+                for number, text in waiting.items()
+            ]
+            said_by_number, error = _ask(extra, asked)
+            for number, said in said_by_number.items():
+                answers[number] = said.get("error") or _bound(cases[number], said, bound)
+                if seconds is not None:
+                    seconds += said.get("seconds", [])
             waiting = {n: text for n, text in waiting.items() if n not in answers}
             if waiting:
-                answers[first := next(iter(waiting))] = f"the process ended: {ended.stderr[-200:]}"
+                answers[first := next(iter(waiting))] = f"the process ended: {error}"
                 del waiting[first]
         return [answers[number] for number in range(len(cases))]
 
     return run
+
+
+def _ask(extra: str, asked: Sequence[dict[str, Any]]) -> tuple[dict[int, dict[str, Any]], str]:
+    """What ``peers/<extra>_peer.py`` says of cases until its process ends, by number, and its last words."""
+    python = _home(extra) / "bin" / "python"
+    if not python.exists():
+        raise CannotSayError(f"not installed: there is no {python}; run make peers")
+    lines = "".join(json.dumps(its) + "\n" for its in asked)
+    with tempfile.TemporaryDirectory() as folder:  # CORE writes a log where it is
+        ended = subprocess.run(
+            [python, _PEERS / f"{extra}_peer.py"], cwd=folder, input=lines,
+            capture_output=True, text=True, timeout=_LONGEST, check=False,
+        )  # fmt: skip
+    if "ModuleNotFoundError" in ended.stderr:
+        raise CannotSayError(f"not installed in {python.parents[1]}; run make peers")
+    said = (json.loads(its) for its in ended.stdout.splitlines() if its.startswith('{"number"'))
+    return {its["number"]: its for its in said}, ended.stderr[-200:]
 
 
 def _texts(
@@ -173,7 +186,9 @@ def _by_variable(case: Case, ids: list[int]) -> Match:
 # -- Flink -------------------------------------------------------------------------------------------
 
 
-def _flink_cep(cases: Sequence[Case]) -> list[Answer]:
+def _flink_cep(
+    cases: Sequence[Case], times: int = 0, seconds: list[float] | None = None
+) -> list[Answer]:
     answers: dict[int, Answer] = {}
     waiting = dict(_texts(cases, "flink_cep", answers))
 
@@ -202,7 +217,7 @@ def _flink_cep(cases: Sequence[Case]) -> list[Answer]:
             for item in case.pattern.positive
         )
 
-    return _on_flink(cases, waiting, answers, write, bound)
+    return _on_flink(cases, waiting, answers, write, bound, times, seconds)
 
 
 def _flink_sql(cases: Sequence[Case]) -> list[Answer]:
@@ -250,6 +265,8 @@ def _on_flink(
     answers: dict[int, Answer],
     write: Callable[[Path, int, str], None],
     bound: Callable[[Case, str], Match],
+    times: int = 0,
+    seconds: list[float] | None = None,
 ) -> list[Answer]:
     """Compile and run cases; Java is what is on the path, and its compiler."""
     libraries = next(iter(_home("flink").glob("lib/python*/site-packages/pyflink/lib")), None)
@@ -287,8 +304,9 @@ def _on_flink(
         (folder / "cases").write_text("\n".join(map(str, left)), encoding="utf-8")
         (folder / "log4j2.properties").write_text("rootLogger.level = off", encoding="utf-8")
         log = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"
+        class_path = f"{folder / 'out'}:{libraries}/*"
         ended = subprocess.run(
-            [java, *_OPENED, log, "-cp", f"{folder / 'out'}:{libraries}/*", "FlinkPeer", folder],
+            [java, *_OPENED, log, "-cp", class_path, "FlinkPeer", folder, str(times)],
             capture_output=True, text=True, timeout=_LONGEST, check=False,
         )  # fmt: skip
     found: dict[int, list[Match]] = {}
@@ -299,6 +317,8 @@ def _on_flink(
         elif word == "error":
             its, _, reason = rest.partition(" ")
             answers[int(its)] = reason
+        elif word == "seconds" and seconds is not None:
+            seconds.append(float(rest))
         elif word.isdigit():
             found[int(word)].append(bound(cases[int(word)], rest))
     ended_early = f"the process ended: {ended.stderr[-200:]}"

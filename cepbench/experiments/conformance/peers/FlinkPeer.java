@@ -1,8 +1,13 @@
+import com.sun.management.OperatingSystemMXBean;
 import java.io.Serializable;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.*;
 import java.util.stream.Collectors;
+import org.apache.flink.api.common.eventtime.Watermark;
+import org.apache.flink.api.common.eventtime.WatermarkGenerator;
+import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.cep.PatternStream;
@@ -19,9 +24,15 @@ import org.apache.flink.util.Collector;
 /**
  * Runs cases on Flink: those named in the file cases of a folder, each with N.csv and either N.sql (the
  * declaration of its table, a line of dashes, a query) or a class CaseN. Prints "case N" for each that ran and
- * "N match" for each match, or "error N" and why.
+ * "N match" for each match, or "error N" and why; with a second argument also "seconds S" so many times.
  */
 public class FlinkPeer {
+  static final OperatingSystemMXBean CLOCK =
+      (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
+  /** How often cases run again and their time of CPU is printed. */
+  static int times = 0;
+
   /** Cases of one job: starting one takes seconds. */
   static final int TOGETHER = 40;
 
@@ -45,6 +56,24 @@ public class FlinkPeer {
       return values.get(name);
     }
   }
+
+  /** A watermark every hundred events: by default there is one every 200 ms, until which all events wait. */
+  static class EveryHundred implements WatermarkGenerator<Event> {
+    int seen = 0;
+    long latest = Long.MIN_VALUE + 1;
+
+    @Override
+    public void onEvent(Event event, long time, WatermarkOutput out) {
+      latest = Math.max(latest, time);
+      if (++seen % 100 == 0) out.emitWatermark(new Watermark(latest - 1));
+    }
+
+    @Override
+    public void onPeriodicEmit(WatermarkOutput out) {}
+  }
+
+  /** The events of each case: a source that reads them here does not send them through the job's graph. */
+  static final Map<String, List<Event>> STREAMS = new HashMap<>();
 
   public interface Program {
     PatternStream<Event> over(DataStream<Event> events);
@@ -125,11 +154,15 @@ public class FlinkPeer {
     StreamExecutionEnvironment env = StreamExecutionEnvironment.createLocalEnvironment(1);
     DataStream<String> all = null;
     for (String number : numbers) {
+      if (!STREAMS.containsKey(number))
+        STREAMS.put(number, read(folder.resolve(number + ".csv")));
       DataStream<Event> events =
-          env.fromData(read(folder.resolve(number + ".csv")), TypeInformation.of(Event.class))
+          env.fromSequence(0, STREAMS.get(number).size() - 1)
+              .map(at -> STREAMS.get(number).get(at.intValue()))
+              .returns(TypeInformation.of(Event.class))
               .filter(event -> event.type != null)
               .assignTimestampsAndWatermarks(
-                  WatermarkStrategy.<Event>forMonotonousTimestamps()
+                  WatermarkStrategy.<Event>forGenerator(context -> new EveryHundred())
                       .withTimestampAssigner((event, before) -> event.ts * 1000));
       Program program =
           (Program) Class.forName("Case" + number).getDeclaredConstructor().newInstance();
@@ -180,6 +213,12 @@ public class FlinkPeer {
       List<String> found = isSql ? sql(folder, numbers) : cep(folder, numbers);
       numbers.forEach(number -> System.out.println("case " + number));
       found.forEach(System.out::println);
+      for (int i = 0; i < times; i++) {
+        long before = CLOCK.getProcessCpuTime();
+        if (isSql) sql(folder, numbers);
+        else cep(folder, numbers);
+        System.out.println("seconds " + (CLOCK.getProcessCpuTime() - before) / 1e9);
+      }
     } catch (Throwable error) {
       if (numbers.size() > 1) {
         run(folder, numbers.subList(0, numbers.size() / 2), isSql);
@@ -195,6 +234,7 @@ public class FlinkPeer {
 
   public static void main(String[] arguments) throws Exception {
     Path folder = Path.of(arguments[0]);
+    if (arguments.length > 1) times = Integer.parseInt(arguments[1]);
     List<String> all = Files.readAllLines(folder.resolve("cases"));
     for (boolean isSql : new boolean[] {false, true}) {
       List<String> its =

@@ -1,0 +1,312 @@
+"""Against engines that nobody here wrote: ``make bench-peers``, or ``python benchmarks/bench_peers.py [--out rows.parquet]``.
+
+Seven patterns over ten types of events, one a second, at windows of 5, 20 and 50 minutes; all matches are made.
+Cepbench chooses plan and engine by itself. DuckDB, ClickHouse (chDB), Polars and NumPy run the queries of
+``peer_queries.py``, each the best that we found, and DuckDB also that of ``cep.to_sql``; Flink's CEP and CORE run the pattern
+in their own language, where that says it. Everything is in memory before the clock starts, with its program
+compiled; times are of CPU, those of processes of their own measured inside. Before anything is timed, the matches
+have to be equal, event by event. Who takes longer than the limit is not asked for more events or a longer window.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+from command_line import parser_of, write
+from peer_queries import TASKS, Task, in_numpy, in_polars, in_sql, pl
+
+import cepbench as cep
+from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES
+from cepbench.experiments.conformance.cases import Case, Match, alike
+from cepbench.experiments.conformance.translation import texts_of
+
+OURS = "cepbench"
+WINDOWS = (300, 1_200, 3_000)
+
+#: Peers in processes of their own, and the language in which they are asked.
+PROCESSES = {"chDB": "sql", "CORE": "ceql", "Flink CEP": "flink_cep"}
+
+#: More events are not sent to a process.
+MOST_SENT = 1_000_000
+
+Run = Callable[[int], tuple[list[float], Sequence[Match]]]
+
+
+@dataclass(frozen=True)
+class Data:
+    """The same events for all."""
+
+    events: pd.DataFrame
+    stream: cep.EventStream
+    connection: duckdb.DuckDBPyConnection
+    frames: dict[str, pl.DataFrame]
+    arrays: dict[str, dict[str, np.ndarray]]
+
+
+def data_of(events: int, seed: int) -> Data:
+    """Events of ten types, one a second, ``x`` between 0 and 1, 100 values of ``k``."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "id": np.arange(events),
+            "type": rng.choice(list("ABCDEFGHIJ"), events),
+            "ts": np.arange(1, events + 1),
+            "x": rng.random(events),
+            "k": rng.integers(0, 100, events),
+        }
+    )
+    connection = duckdb.connect(config={"threads": 1})
+    connection.register("frame", table)
+    connection.execute("CREATE TABLE events AS SELECT * FROM frame")
+    frames = {"events": pl.from_pandas(table)}
+    for kind in "ABC":
+        connection.execute(f"CREATE TABLE {kind} AS SELECT * FROM events WHERE type = '{kind}'")
+        frames[kind] = frames["events"].filter(pl.col("type") == kind).drop("type").set_sorted("ts")
+    arrays = {
+        kind: {name: its[name].to_numpy() for name in ("id", "ts", "x", "k")}
+        for kind, its in frames.items()
+    }
+    stream = cep.EventStream.from_pandas(table, type="type", time="ts")
+    return Data(table, stream, connection, frames, arrays)
+
+
+def contestants(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]]:
+    """Their names and what finds the matches: seconds of so many runs, and the matches."""
+    pattern = cep.parse(task.text.format(window))
+
+    def ours() -> Any:
+        return cep.evaluate(pattern, data.stream, output="arrow").arrow
+
+    yield OURS, _timed(ours, lambda found: zip(*(c.to_pylist() for c in found.columns)))  # noqa: B905
+    yield from _tables(task, window, data)
+    kinds = {"x": "number", "k": "number"}
+    texts = texts_of(pattern, kinds)
+    if query := in_sql(task, window, "clickhouse"):
+        texts["sql"] = query
+    elif task.name != "Kleene":
+        raise AssertionError(task.name)
+    if len(data.events) > MOST_SENT:
+        return
+    case = Case(f"peers/{task.name}", "", data.events, str(pattern), (), texts)
+    for name, language in PROCESSES.items():
+        if not texts[language].startswith("cannot say"):
+            yield name, _elsewhere(name, case)
+
+
+def _tables(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]]:
+    queries = {"DuckDB": in_sql(task, window, "duckdb")}
+    if task.steps:
+        pattern = cep.parse(task.text.format(window))
+        names = {"type_column": "type", "time_column": "ts", "position_column": "id"}
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, data.stream, seed=0), "DP-B")
+        # Nobody else sorts the matches.
+        queries["DuckDB to_sql"] = cep.to_sql(pattern, plan, **names).partition("\nORDER BY")[0]
+    for name, query in queries.items():
+        if query:
+
+            def asked(query: str = query) -> Any:
+                return data.connection.sql(query).to_arrow_table()
+
+            yield name, _timed(asked, lambda found: zip(*(c.to_pylist() for c in found.columns)))  # noqa: B905
+    for name, frame in in_polars(task, window, data.frames):
+
+        def collected(frame: pl.LazyFrame = frame) -> Any:
+            return frame.collect(engine="streaming")
+
+        yield f"Polars {name}", _timed(collected, lambda found: found.iter_rows())
+    if task.name == "neighbours" or (task.steps and not task.key):
+        yield (
+            "NumPy",
+            _timed(
+                lambda: in_numpy(task, window, data.arrays),
+                lambda found: map(tuple, found.T.tolist()),
+            ),
+        )
+
+
+def _timed(run: Callable[[], Any], matches: Callable[[Any], Any]) -> Run:
+    """A run in this process."""
+
+    def its(times: int) -> tuple[list[float], Sequence[Match]]:
+        if not times:
+            return [], [
+                tuple(tuple(its) if isinstance(its, list) else its for its in match)
+                for match in matches(run())
+            ]
+        before = time.process_time()
+        run()
+        return [time.process_time() - before], ()
+
+    return its
+
+
+def _elsewhere(name: str, case: Case) -> Run:
+    """A run in a process of its own, which also makes the matches to compare."""
+
+    def its(times: int) -> tuple[list[float], Sequence[Match]]:
+        seconds: list[float] = []
+        (answer,) = OUTSIDE_ENGINES[name].function([case], times=times, seconds=seconds)
+        if isinstance(answer, str):
+            raise cep.errors.CannotSayError(answer)
+        return seconds, answer
+
+    return its
+
+
+def measure(
+    sizes: Sequence[int],
+    windows: Sequence[int],
+    tasks: Sequence[Task],
+    repetitions: int,
+    seed: int,
+    limit: float,
+) -> pd.DataFrame:
+    """One row a task, number of events, window, contestant and repetition.
+
+    Parameters
+    ----------
+    sizes, windows : sequence of int
+        Events, and seconds; the shortest first.
+    tasks : sequence of Task
+    repetitions, seed : int
+    limit : float
+        Seconds after which a contestant is not asked for more.
+
+    Returns
+    -------
+    DataFrame
+        ``task``, ``events``, ``window``, ``contestant``, ``repetition``, ``seed``, ``matches``, ``seconds``; without
+        seconds who was too slow, or is not installed, which ``note`` says.
+    """
+    rows: list[dict[str, Any]] = []
+    slow: dict[tuple[str, str], tuple[int, int]] = {}
+    for events in sizes:
+        data = data_of(events, seed)
+        for window in windows:
+            for task in tasks:
+                cell = {"task": task.name, "events": events, "window": window, "seed": seed}
+                rows += _cell(cell, task, data, repetitions, limit, slow)
+    return pd.DataFrame(rows)
+
+
+def _cell(
+    cell: dict[str, Any],
+    task: Task,
+    data: Data,
+    repetitions: int,
+    limit: float,
+    slow: dict[tuple[str, str], tuple[int, int]],
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    runs: dict[str, Run] = {}
+    expected: Counter[Match] = Counter()
+
+    def note(name: str, text: str, seconds: float = float("nan")) -> None:
+        rows.append(cell | {"contestant": name, "repetition": -1, "seconds": seconds, "note": text})
+
+    for name, run in contestants(task, cell["window"], data):
+        at = slow.get((task.name, name))
+        if at and cell["events"] >= at[0] and cell["window"] >= at[1]:
+            note(name, "took too long for less")
+            continue
+        before = time.perf_counter()
+        try:
+            seconds, matches = run(repetitions if name in PROCESSES else 0)
+        except Exception as error:  # what an engine says for want of memory, or of a word
+            note(name, str(error).splitlines()[0][:80])
+            continue
+        took = time.perf_counter() - before
+        found = alike(matches)
+        expected = expected or found
+        if found != expected:
+            lacking, beyond = (sum(its.values()) for its in (expected - found, found - expected))
+            raise SystemExit(f"{cell} {name}: {lacking} matches are lacking, {beyond} beyond")
+        if took > limit:
+            slow[task.name, name] = (cell["events"], cell["window"])
+        if name not in PROCESSES:
+            runs[name] = run
+        for repetition, its in enumerate(seconds):
+            rows.append(cell | {"contestant": name, "repetition": repetition, "seconds": its})
+    for repetition in range(repetitions):
+        for name, run in runs.items():
+            if repetition and (task.name, name) in slow:
+                continue
+            ((its,), _) = run(1)
+            rows.append(cell | {"contestant": name, "repetition": repetition, "seconds": its})
+    return [{"note": "", "matches": sum(expected.values())} | row for row in rows]
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """Millions of events a second by cell, ours and how many times as fast it is as each other's best way."""
+    timed = rows[rows["seconds"].notna()]
+    peer = timed["contestant"].str.replace(r"^(DuckDB|Polars) .*", r"\1", regex=True)
+    keys = ["events", "window", "task"]
+    by_way = timed.assign(peer=peer).groupby([*keys, "peer", "contestant"], sort=False)["seconds"]
+    best = by_way.median().groupby([*keys, "peer"], sort=False).min().unstack("peer")
+    spread = timed[timed["contestant"] == OURS].groupby(keys, sort=False)["seconds"]
+    events = best.index.get_level_values("events").to_numpy()
+    others = best.drop(columns=OURS)
+    ratios = others.div(best[OURS], axis=0)
+    ahead = ratios.stack()
+    ahead = ahead[ahead < 1].sort_values()
+    first = [
+        f"{name} is ahead on {task} ({events:,} events, {window / 60:g} minutes): {1 / ratio:.1f} times as fast"
+        for (events, window, task, name), ratio in ahead.items()
+    ] or ["Nobody is ahead on any cell."]
+    rate = (events / best[OURS] / 1e6).map("{:.1f}".format)
+    low, high = ((events / its / 1e6).map("{:.1f}".format) for its in (spread.max(), spread.min()))
+    shown = ratios.map(lambda ratio: "" if np.isnan(ratio) else f"{ratio:.3g}")
+    matches = timed.groupby(keys, sort=False)["matches"].first()
+    shown.insert(0, OURS, rate + " [" + low + ", " + high + "]")
+    shown.insert(0, "matches", matches.map("{:,}".format))
+    counted = (
+        f"{OURS} in million events/s [least, most]; of the others how many times as long they take"
+    )
+    unknown = rows[(rows["note"] != "") & ~rows["note"].str.startswith("took")]
+    reasons = unknown.drop_duplicates(["contestant", "note"])
+    notes = [f"{row.contestant}, {row.task}: {row.note}" for row in reasons.itertuples()]
+    return "\n".join([*first, counted, shown.to_string(), *notes])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = parser_of("Against engines that nobody here wrote.", repetitions=3)
+    parser.add_argument("--events", nargs="+", type=int, default=[100_000, 1_000_000])
+    parser.add_argument("--windows", nargs="+", type=int, default=list(WINDOWS), help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--limit", type=float, default=30.0, help="seconds, for more who took longer"
+    )
+    known = [task.name for task in TASKS]
+    parser.add_argument("--tasks", nargs="+", choices=known, default=known)
+    given = parser.parse_args(arguments)
+    tasks = [task for task in TASKS if task.name in given.tasks]
+    rows = measure(
+        sorted(given.events),
+        sorted(given.windows),
+        tasks,
+        given.repetitions,
+        given.seed,
+        given.limit,
+    )
+    load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
+    print(
+        f"peers, seed {given.seed}, {given.repetitions} repetitions, CPU time; cepbench "
+        f"{cep.__version__}, DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy "
+        f"{np.__version__}, one thread each; load of the machine {load}"
+    )
+    print(summary(rows))
+    write(rows, given.out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
