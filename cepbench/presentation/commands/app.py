@@ -20,6 +20,7 @@ from cepbench.presentation.commands import (
     aggregate,
     compare,
     data,
+    doctor,
     explain,
     lists,
     plan,
@@ -34,6 +35,7 @@ from cepbench.text_table import text_width
 #: Commands in the order of the help text.
 ORDER = (
     "data", "plan", "run", "aggregate", "adapt", "compare", "explain", "sweep", "report", "generators", "evaluators",
+    "doctor",
 )  # fmt: skip
 
 
@@ -148,6 +150,7 @@ app.add_typer(report.app, name="report")
 app.add_typer(data.app, name="data")
 app.command("generators", epilog=lists.GENERATORS_EXAMPLES)(lists.generators)
 app.command("evaluators", epilog=lists.EVALUATORS_EXAMPLES)(lists.evaluators)
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def main() -> None:

@@ -24,9 +24,12 @@ from cepbench.presentation.figures.recording import record
 #: Points that are 14 pixels on a page: no text of a chart is smaller.
 TEXT = 10.5
 
+#: The font of figures, which matplotlib brings with it.
+FONT = "DejaVu Sans"
+
 _LOOK: Any = {
     "font.size": TEXT,
-    "font.family": "DejaVu Sans",
+    "font.family": FONT,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
     "axes.titley": 1.0,  # where titles are anyway: finding that out takes a fifth of drawing

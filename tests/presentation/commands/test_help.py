@@ -49,7 +49,7 @@ def words_of(example: str) -> list[str]:
 
 
 #: Commands whose examples take long or need Spark; other tests run what they do.
-LONG = {"data make", "data ingest", "sweep run", "sweep estimate", "sweep compare"}
+LONG = {"doctor", "data make", "data ingest", "sweep run", "sweep estimate", "sweep compare"}
 
 
 @pytest.fixture
