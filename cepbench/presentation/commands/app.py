@@ -18,6 +18,7 @@ from cepbench.errors import CepbenchError
 from cepbench.presentation.commands import (
     adapt,
     aggregate,
+    claim,
     compare,
     data,
     doctor,
@@ -34,7 +35,7 @@ from cepbench.text_table import text_width
 
 #: Commands in the order of the help text.
 ORDER = (
-    "data", "plan", "run", "aggregate", "adapt", "compare", "explain", "sweep", "report", "generators", "evaluators",
+    "data", "plan", "run", "aggregate", "adapt", "compare", "explain", "sweep", "report", "claim", "generators", "evaluators",
     "doctor",
 )  # fmt: skip
 
@@ -148,6 +149,7 @@ app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(report.app, name="report")
 app.add_typer(data.app, name="data")
+app.command("claim", epilog=claim.EXAMPLES)(claim.claim)
 app.command("generators", epilog=lists.GENERATORS_EXAMPLES)(lists.generators)
 app.command("evaluators", epilog=lists.EVALUATORS_EXAMPLES)(lists.evaluators)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)

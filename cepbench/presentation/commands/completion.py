@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,16 @@ def complete_studies(incomplete: str) -> list[str]:
     """Citation keys of the studies."""
     names = sorted(path.parent.name for path in _STUDIES.glob("*/ledger.toml"))
     return one_of(*names)(incomplete)
+
+
+def complete_claims(incomplete: str) -> list[str]:
+    """Ids of claims in the ledgers."""
+    ids = [
+        entry["id"]
+        for path in sorted(_STUDIES.glob("*/ledger.toml"))
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
+    ]
+    return one_of(*ids)(incomplete)
 
 
 def complete_notebooks(incomplete: str) -> list[str]:

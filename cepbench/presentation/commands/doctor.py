@@ -49,9 +49,10 @@ class Finding:
 
 @declared
 def doctor(self_test: bool = True, json: bool = False) -> None:
-    """Check Python, packages, Java, memory, caches, disks and fonts, and find some matches.
+    """Say what is wrong with this machine, and how to mend it.
 
-    The exit status is 1 if something is wrong; the line that mends it stands beside.
+    Python, packages, Java, memory, caches, disks, fonts and the kernel of notebooks; and matches found by
+    every engine, by DuckDB and on Spark. The exit status is 1 if something is wrong; the line that mends it stands beside.
     """
     checks = _CHECKS + ((_engines, _spark) if self_test else ())
     findings: list[Finding] = []

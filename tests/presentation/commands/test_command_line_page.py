@@ -59,7 +59,7 @@ def test_the_keys_of_json_are_told(told) -> None:
         if command == "report build":
             continue
         few = {"compare": ["--repetitions", "1", "--seconds", "0"]}.get(command, [])
-        own = [] if command in ("generators", "evaluators") else [*named, *few]
+        own = [] if command in ("claim", "generators", "evaluators") else [*named, *few]
         own = ["--no-self-test"] if command == "doctor" else own
         if command == "aggregate":
             own = ["PATTERN SEQ(CSCO a, MSFT b) AGG COUNT WITHIN 9 minutes", *named[2:]]

@@ -49,7 +49,15 @@ def words_of(example: str) -> list[str]:
 
 
 #: Commands whose examples take long or need Spark; other tests run what they do.
-LONG = {"doctor", "data make", "data ingest", "sweep run", "sweep estimate", "sweep compare"}
+LONG = {
+    "claim",
+    "doctor",
+    "data make",
+    "data ingest",
+    "sweep run",
+    "sweep estimate",
+    "sweep compare",
+}
 
 
 @pytest.fixture
