@@ -1,9 +1,10 @@
-"""A wheel carries the committed files of ``datasets/``; all else stands in pyproject.toml."""
+"""A wheel carries the committed files of ``datasets/``, a checkout is on the path; all else stands in pyproject.toml."""
 
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.editable_wheel import editable_wheel
 
 #: Where cepbench/streams/datasets/catalogue.py looks for them.
 TARGET = Path("cepbench", "streams", "datasets", "bundled")
@@ -25,4 +26,16 @@ class WithDatasets(build_py):
                     self.copy_file(str(file), str(target / file.name))
 
 
-setup(cmdclass={"build_py": WithDatasets})
+class ByPath(editable_wheel):
+    """Installs a checkout as a folder on the path.
+
+    The finder that is the default comes behind the working directory: in the folder above the checkout,
+    which is called cepbench too, Python would import that as a namespace package.
+    """
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.mode = "compat"
+
+
+setup(cmdclass={"build_py": WithDatasets, "editable_wheel": ByPath})

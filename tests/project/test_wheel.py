@@ -98,6 +98,17 @@ def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
     assert {name for name in inside if ".dist-info/" not in name} == package | catalogue
 
 
+def test_a_checkout_is_imported_from_the_folder_above(tmp_path: Path) -> None:
+    """That has a folder cepbench too, which Python must not take for the package."""
+    (tmp_path / "cepbench" / "docs").mkdir(parents=True)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    code = "import cepbench; print(cepbench.__file__, cepbench.parse.__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.endswith("__init__.py parse\n"), done.stderr
+
+
 def test_samples_are_opened_and_others_made_where_the_user_may_write(
     installed: Path, tmp_path: Path
 ) -> None:
