@@ -11,6 +11,7 @@ have to be equal, event by event. Who takes longer than the limit is not asked f
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -38,7 +39,14 @@ PROCESSES = {"chDB": "sql", "CORE": "ceql", "Flink CEP": "flink_cep"}
 #: More events are not sent to a process.
 MOST_SENT = 1_000_000
 
+#: Said of who was too slow before.
+LATER = "took too long for less"
+
 Run = Callable[[int], tuple[list[float], Sequence[Match]]]
+
+
+class TooSlow(Exception):
+    """A process was ended after the limit."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ def data_of(events: int, seed: int) -> Data:
     return Data(table, stream, connection, frames, arrays)
 
 
-def contestants(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]]:
+def contestants(task: Task, window: int, data: Data, longest: float) -> Iterator[tuple[str, Run]]:
     """Their names and what finds the matches: seconds of so many runs, and the matches."""
     pattern = cep.parse(task.text.format(window))
 
@@ -99,7 +107,7 @@ def contestants(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]
     case = Case(f"peers/{task.name}", "", data.events, str(pattern), (), texts)
     for name, language in PROCESSES.items():
         if not texts[language].startswith("cannot say"):
-            yield name, _elsewhere(name, case)
+            yield name, _elsewhere(name, case, longest)
 
 
 def _tables(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]]:
@@ -149,12 +157,17 @@ def _timed(run: Callable[[], Any], matches: Callable[[Any], Any]) -> Run:
     return its
 
 
-def _elsewhere(name: str, case: Case) -> Run:
+def _elsewhere(name: str, case: Case, longest: float) -> Run:
     """A run in a process of its own, which also makes the matches to compare."""
 
     def its(times: int) -> tuple[list[float], Sequence[Match]]:
         seconds: list[float] = []
-        (answer,) = OUTSIDE_ENGINES[name].function([case], times=times, seconds=seconds)
+        try:
+            (answer,) = OUTSIDE_ENGINES[name].function(
+                [case], times=times, seconds=seconds, longest=longest
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TooSlow(f"took more than {longest:g} s") from error
         if isinstance(answer, str):
             raise cep.errors.CannotSayError(answer)
         return seconds, answer
@@ -213,14 +226,18 @@ def _cell(
     def note(name: str, text: str, seconds: float = float("nan")) -> None:
         rows.append(cell | {"contestant": name, "repetition": -1, "seconds": seconds, "note": text})
 
-    for name, run in contestants(task, cell["window"], data):
+    for name, run in contestants(task, cell["window"], data, 4 * limit):
         at = slow.get((task.name, name))
         if at and cell["events"] >= at[0] and cell["window"] >= at[1]:
-            note(name, "took too long for less")
+            note(name, LATER)
             continue
         before = time.perf_counter()
         try:
             seconds, matches = run(repetitions if name in PROCESSES else 0)
+        except TooSlow as error:
+            slow[task.name, name] = (cell["events"], cell["window"])
+            note(name, str(error))
+            continue
         except Exception as error:  # what an engine says for want of memory, or of a word
             note(name, str(error).splitlines()[0][:80])
             continue
@@ -271,7 +288,7 @@ def summary(rows: pd.DataFrame) -> str:
     counted = (
         f"{OURS} in million events/s [least, most]; of the others how many times as long they take"
     )
-    unknown = rows[(rows["note"] != "") & ~rows["note"].str.startswith("took")]
+    unknown = rows[~rows["note"].isin(["", LATER])]
     reasons = unknown.drop_duplicates(["contestant", "note"])
     notes = [f"{row.contestant}, {row.task}: {row.note}" for row in reasons.itertuples()]
     return "\n".join([*first, counted, shown.to_string(), *notes])

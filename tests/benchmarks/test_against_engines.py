@@ -249,7 +249,7 @@ def test_peers(bench, tmp_path, capsys, monkeypatch) -> None:
 def test_peers_have_to_find_the_same_events(bench, monkeypatch) -> None:
     found = {"cepbench": [(0, 1)], "right": [(0, 1)], "wrong": [(0, 2)]}
 
-    def contestants(task, window, data):
+    def contestants(task, window, data, longest):
         return [(name, lambda times, its=its: ([], its)) for name, its in found.items()]
 
     monkeypatch.setattr(bench, "contestants", contestants)

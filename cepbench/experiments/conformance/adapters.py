@@ -1,7 +1,8 @@
 """Adapters of DuckDB, Polars, chDB, Flink (CEP and SQL) and CORE.
 
 The last three run in processes of their own; for the benchmarks they also say the seconds of CPU of so many
-``times`` that a case ran again, its matches made and the process started before. Each has a virtual environment, a folder of its name below
+``times`` that a case ran again, its matches made and the process started before, and are ended after the
+``longest`` seconds. Each has a virtual environment, a folder of its name below
 ``CEPBENCH_PEERS``, which ``make peers`` fills; without it they are looked for where cepbench is installed.
 """
 
@@ -89,7 +90,10 @@ def _in_python(extra: str, language: str, bound: Callable[[Case, list[Any]], Mat
     """An adapter that asks ``peers/<extra>_peer.py``, again if its process ends before its last case."""
 
     def run(
-        cases: Sequence[Case], times: int = 0, seconds: list[float] | None = None
+        cases: Sequence[Case],
+        times: int = 0,
+        seconds: list[float] | None = None,
+        longest: float = _LONGEST,
     ) -> list[Answer]:
         answers: dict[int, Answer] = {}
         waiting = dict(_texts(cases, language, answers))
@@ -98,7 +102,7 @@ def _in_python(extra: str, language: str, bound: Callable[[Case, list[Any]], Mat
                 _asked(number, cases[number], text) | {"times": times}
                 for number, text in waiting.items()
             ]
-            said_by_number, error = _ask(extra, asked)
+            said_by_number, error = _ask(extra, asked, longest)
             for number, said in said_by_number.items():
                 answers[number] = said.get("error") or _bound(cases[number], said, bound)
                 if seconds is not None:
@@ -112,7 +116,9 @@ def _in_python(extra: str, language: str, bound: Callable[[Case, list[Any]], Mat
     return run
 
 
-def _ask(extra: str, asked: Sequence[dict[str, Any]]) -> tuple[dict[int, dict[str, Any]], str]:
+def _ask(
+    extra: str, asked: Sequence[dict[str, Any]], longest: float
+) -> tuple[dict[int, dict[str, Any]], str]:
     """What ``peers/<extra>_peer.py`` says of cases until its process ends, by number, and its last words."""
     python = _home(extra) / "bin" / "python"
     if not python.exists():
@@ -121,7 +127,7 @@ def _ask(extra: str, asked: Sequence[dict[str, Any]]) -> tuple[dict[int, dict[st
     with tempfile.TemporaryDirectory() as folder:  # CORE writes a log where it is
         ended = subprocess.run(
             [python, _PEERS / f"{extra}_peer.py"], cwd=folder, input=lines,
-            capture_output=True, text=True, timeout=_LONGEST, check=False,
+            capture_output=True, text=True, timeout=longest, check=False,
         )  # fmt: skip
     if "ModuleNotFoundError" in ended.stderr:
         raise CannotSayError(f"not installed in {python.parents[1]}; run make peers")
@@ -187,7 +193,10 @@ def _by_variable(case: Case, ids: list[int]) -> Match:
 
 
 def _flink_cep(
-    cases: Sequence[Case], times: int = 0, seconds: list[float] | None = None
+    cases: Sequence[Case],
+    times: int = 0,
+    seconds: list[float] | None = None,
+    longest: float = _LONGEST,
 ) -> list[Answer]:
     answers: dict[int, Answer] = {}
     waiting = dict(_texts(cases, "flink_cep", answers))
@@ -217,7 +226,7 @@ def _flink_cep(
             for item in case.pattern.positive
         )
 
-    return _on_flink(cases, waiting, answers, write, bound, times, seconds)
+    return _on_flink(cases, waiting, answers, write, bound, times, seconds, longest)
 
 
 def _flink_sql(cases: Sequence[Case]) -> list[Answer]:
@@ -267,6 +276,7 @@ def _on_flink(
     bound: Callable[[Case, str], Match],
     times: int = 0,
     seconds: list[float] | None = None,
+    longest: float = _LONGEST,
 ) -> list[Answer]:
     """Compile and run cases; Java is what is on the path, and its compiler."""
     libraries = next(iter(_home("flink").glob("lib/python*/site-packages/pyflink/lib")), None)
@@ -307,7 +317,7 @@ def _on_flink(
         class_path = f"{folder / 'out'}:{libraries}/*"
         ended = subprocess.run(
             [java, *_OPENED, log, "-cp", class_path, "FlinkPeer", folder, str(times)],
-            capture_output=True, text=True, timeout=_LONGEST, check=False,
+            capture_output=True, text=True, timeout=longest, check=False,
         )  # fmt: skip
     found: dict[int, list[Match]] = {}
     for line in ended.stdout.splitlines():
