@@ -8,6 +8,8 @@ from cepbench.arguments import comes_from, kind_of
 from cepbench.errors import PatternError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.patterns.row_counterpart import counterpart
+from cepbench.patterns.row_pattern import RowPattern
 
 
 def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
@@ -30,10 +32,11 @@ def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
             "pattern must be a single Pattern, not a Workload; give one of its queries, "
             "workload.patterns[...]"
         )
-    if comes_from(given, "cepbench", "RowPattern"):
+    if isinstance(given, RowPattern):
+        counterpart(given)  # which names the clause that has none
         raise PatternError(
             "pattern must be a Pattern, and this RowPattern runs by cep.evaluate on a whole stream; "
-            "cep.counterpart(pattern) is the Pattern that says the same, if there is one"
+            "cep.counterpart(pattern) is the Pattern that says the same: give that"
         )
     raise PatternError(
         f"pattern must be a Pattern or its text, not {kind_of(given)}; write "

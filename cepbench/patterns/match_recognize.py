@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -39,6 +40,7 @@ from cepbench.patterns.row_pattern import (
     RowExpression,
     RowPattern,
     RowTerm,
+    Written,
     parts_of,
 )
 
@@ -115,21 +117,40 @@ class _Reader:
         self._text = text
         # Databricks and Flink quote names so, and double quotes are texts there.
         self._dialect = "databricks" if "`" in text else "trino"
+        self._tokens: list[Any] = []
         #: Clause → its tokens.
         self._clauses: dict[str, list[Any]] = {}
         self._variables: tuple[str, ...] = ()
         self._subsets: dict[str, tuple[str, ...]] = {}
-        #: The clause whose expressions are being read, and the variable that it defines.
-        self._clause = ""
+        #: The clause whose expressions are being read, and the measure or variable that it defines.
+        self._clause, self._defined = "", ""
+        #: Where clauses and expressions stand, as in :class:`Written`.
+        self._places: dict[object, Span] = {}
 
     def _fail(self, kind: type[PatternError], message: str, *places: Any) -> NoReturn:
         """Raise an error of this kind that marks a token, a clause, or an expression of sqlglot."""
+        its = self._span(*places) or self._span(self._clauses.get(self._clause, []))
+        raise error_at(kind, message, self._text, its or Span(0, len(self._text))) from None
+
+    def _span(self, *places: Any) -> Span | None:
+        """What these places cover, with the brackets that are opened in it; None if they are nowhere."""
         spans = [span for place in places for span in self._spans(place)]
-        spans = spans or [*self._spans(self._clauses.get(self._clause, []))]
         if not spans:
-            spans = [(0, len(self._text))]
+            return None
         start, end = min(first for first, _ in spans), max(last for _, last in spans)
-        raise error_at(kind, message, self._text, Span(start, end)) from None
+        depth = 0
+        for token in self._tokens[bisect_left(self._tokens, start, key=lambda its: its.start) :]:
+            kind = token.token_type.name
+            if token.start >= end and (depth == 0 or kind != "R_PAREN"):
+                break
+            depth = max(0, depth + (kind == "L_PAREN") - (kind == "R_PAREN"))
+            end = max(end, token.end + 1)
+        return Span(start, end)
+
+    def _write(self, what: object, *places: Any) -> None:
+        """Keep where something stands first."""
+        if span := self._span(*places):
+            self._places.setdefault(what, span)
 
     def _spans(self, place: Any) -> Iterator[tuple[int, int]]:
         if isinstance(place, list):
@@ -187,6 +208,7 @@ class _Reader:
             within=self._within(),
             columns=self._selected(select),
             sorted_by=self._sorted_by(select),
+            written=Written(self._text, self._places),
         )
 
     def _refuse(self, message: str, *places: Any) -> NoReturn:
@@ -205,6 +227,7 @@ class _Reader:
             self._fail(
                 PatternSyntaxError, "a text, name or comment has no end; close it with its quote"
             )
+        self._tokens = tokens
         words = [re.sub(r"\s+", " ", token.text).upper() for token in tokens]
         if "MATCH_RECOGNIZE" not in words:
             self._fail(
@@ -214,7 +237,9 @@ class _Reader:
             )
         cut = list(self._text)
         depth, clause = 0, ""
-        for at in range(words.index("MATCH_RECOGNIZE") + 1, len(tokens)):
+        first = words.index("MATCH_RECOGNIZE")
+        self._write("MATCH_RECOGNIZE", tokens[first])
+        for at in range(first + 1, len(tokens)):
             token, word = tokens[at], words[at]
             following = words[at + 1] if at + 1 < len(words) else ""
             is_name = token.token_type.name in ("STRING", "IDENTIFIER")
@@ -243,6 +268,8 @@ class _Reader:
                 "the bracket of MATCH_RECOGNIZE is not closed; expected a closing bracket",
                 tokens[-1],
             )
+        for clause, its in self._clauses.items():
+            self._write(clause, its)
         for clause in _CUT:
             for token in self._clauses.get(clause, ()):
                 cut[token.start : token.end + 1] = " " * (token.end + 1 - token.start)
@@ -311,6 +338,7 @@ class _Reader:
                     each,
                 )
             found.append((inner.name, each.alias or inner.name))
+            self._write("SELECT", *select.expressions)
         self._check_once([alias for _, alias in found], select.expressions, "column")
         return tuple(found)
 
@@ -321,6 +349,7 @@ class _Reader:
         found = []
         for each in order.expressions if order else ():
             column = self._column(each.this)
+            self._write("SORTED", order)
             found.append((named.get(column.upper(), column), bool(each.args.get("desc"))))
         return tuple(found)
 
@@ -460,6 +489,8 @@ class _Reader:
                     f"{frame} stands before FIRST, LAST or an aggregate, as in {frame} LAST(A.price)",
                     each,
                 )
+            self._defined = inner.alias
+            self._write(("MEASURES", inner.alias), each)
             found.append(Measure(self._value(inner.this, 1), inner.alias))
         self._check_once([each.name for each in found], places, "measure")
         return tuple(found)
@@ -477,6 +508,8 @@ class _Reader:
             self._known(name, identifier)
             if name in found:
                 self._fail(PatternNameError, f"{name} is defined twice; use AND", identifier)
+            self._defined = name
+            self._write(("DEFINE", name), each)
             found[name] = self._condition(each.this, 1)
         return tuple(found.items())
 
@@ -500,6 +533,14 @@ class _Reader:
         return found
 
     def _expression(self, node: Expression, depth: int) -> RowExpression:
+        found = self._read(node, depth)
+        # Chains are long, and of their parts each has its place.
+        if not (isinstance(found, Operation) and found.operator in ("AND", "OR", "NOT")):
+            self._write((self._clause, self._defined, found), node)
+            self._write(found, node)
+        return found
+
+    def _read(self, node: Expression, depth: int) -> RowExpression:
         from sqlglot import exp
 
         if depth > _DEEPEST:

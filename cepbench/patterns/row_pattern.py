@@ -7,11 +7,13 @@ means is in docs/sql.md. :func:`cepbench.parse` with ``dialect="match_recognize"
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import factorial
 from typing import ClassVar, Literal
 
+from cepbench.errors import PatternError
+from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import NANOSECONDS, Constant, Duration
 from cepbench.patterns.model import Window
 
@@ -246,6 +248,23 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class Written:
+    """A query as its author wrote it, so that errors are under its words.
+
+    ``places`` has the clauses by name, and the expressions: each by itself, where it stands first, and
+    with the measure or the variable in whose condition it stands, ``("DEFINE", "A", expression)``.
+    """
+
+    text: str
+    places: Mapping[object, Span]
+
+    def error(self, kind: type[PatternError], message: str, *places: object) -> PatternError:
+        """An error that marks the first of these places that is written, else the whole query."""
+        known = (self.places[place] for place in places if place in self.places)
+        return error_at(kind, message, self.text, next(known, Span(0, len(self.text))))
+
+
+@dataclass(frozen=True)
 class RowPattern:
     """``SELECT … FROM … MATCH_RECOGNIZE (…)``: which rows follow each other, and what to return of them.
 
@@ -273,6 +292,8 @@ class RowPattern:
     columns: tuple[tuple[str, str], ...] | None = None
     #: The columns that the ORDER BY of the query names, and whether each is descending.
     sorted_by: tuple[tuple[str, bool], ...] = ()
+    #: The query that was read; no part of what it means.
+    written: Written | None = field(default=None, compare=False)
 
     #: A row pattern is one query.
     by_query: ClassVar[Literal[False]] = False
