@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NoReturn
 
 from cepbench.errors import PatternError, UnsatisfiablePatternError, UnsupportedPatternError
@@ -23,6 +25,7 @@ from cepbench.patterns.model import (
     Strategy,
     Structure,
     Variable,
+    Window,
 )
 from cepbench.patterns.normal_form import (
     Condition,
@@ -38,6 +41,7 @@ from cepbench.patterns.row_pattern import (
     Reference,
     RowExpression,
     RowPattern,
+    RowTerm,
     Written,
 )
 from cepbench.patterns.validity import blaming
@@ -52,9 +56,10 @@ def counterpart(rows: RowPattern) -> Pattern:
     Raises
     ------
     UnsupportedPatternError
-        If no pattern means exactly the same; the message names the clause. There is one for single
-        variables one after the other, from every row on, within a window, whose conditions and
-        measures read rows of the match, two of them each.
+        If no pattern means exactly the same; the message marks the clause in the query. There is one for
+        single variables one after the other, from every row on, within a window, whose conditions and
+        measures read rows of the match, two of them each; and with gaps between all of them, ``A X*? B``,
+        if each row is compared with the first one alone.
     UnsatisfiablePatternError
         If DEFINE is never true.
 
@@ -77,6 +82,52 @@ def counterpart(rows: RowPattern) -> Pattern:
             'counterpart takes a query with MATCH_RECOGNIZE, cep.parse(text, dialect="match_recognize")'
         )
     return _Counterpart(rows).pattern()
+
+
+def nearest(rows: RowPattern) -> tuple[RowPattern, tuple[str, ...]] | None:
+    """The query most like one without counterpart that has one, and what it changes; None if unknown.
+
+    Repeated variables stand once, gaps end at the first row that fits, rows are found from every row on, and measures that no match has are
+    left out.
+    """
+    said = []
+    parts = rows.term.parts if rows.term.kind == "sequence" else (rows.term,)
+    single = []
+    for part in parts:
+        if part.kind == "quantified" and not {*part.variables()} & {*dict(rows.define)}:
+            single.append(replace(part, least=0, most=None, is_reluctant=True))
+        else:
+            single.append(part.parts[0] if part.kind == "quantified" else part)
+    if tuple(single) != parts:
+        rows = replace(rows, term=RowTerm("sequence", tuple(single)))
+        said.append(f"PATTERN ({rows.term})")
+    if rows.rows != ROWS[0]:
+        rows = replace(rows, rows=ROWS[0])
+        said.append(ROWS[0])
+    if rows.skip != SKIPS[1]:
+        rows = replace(rows, skip=SKIPS[1], skip_to=None)
+        said.append(f"AFTER MATCH SKIP {SKIPS[1]}")
+    if rows.within is None:
+        rows = replace(rows, within=Window(5, "minutes", exclusive=True))
+        said.append("WITHIN, of any length")
+    if rows.sorted_by or rows.columns is not None:
+        rows = replace(rows, sorted_by=(), columns=None)
+        said.append("SELECT * without ORDER BY")
+    kept = tuple(its for its in rows.measures if _has_counterpart(replace(rows, measures=(its,))))
+    if kept != rows.measures:
+        left = ", ".join(its.name for its in rows.measures if its not in kept)
+        rows = replace(rows, measures=kept)
+        said.append(f"MEASURES without {left}")
+    rows = replace(rows, written=None)
+    return (rows, tuple(said)) if _has_counterpart(rows) else None
+
+
+def _has_counterpart(rows: RowPattern) -> bool:
+    try:
+        counterpart(rows)
+    except PatternError:
+        return False
+    return True
 
 
 #: A clause and the measure or variable that it defines.
@@ -105,20 +156,53 @@ class _Counterpart:
             *places,
         )
 
-    def pattern(self) -> Pattern:
-        rows = self.rows
-        parts = rows.term.parts if rows.term.kind == "sequence" else (rows.term,)
-        if any(part.kind != "variable" for part in parts) or len(rows.variables) < len(parts):
+    @cached_property
+    def _parts(self) -> tuple[RowTerm, ...]:
+        term = self.rows.term
+        return term.parts if term.kind == "sequence" else (term,)
+
+    @cached_property
+    def _gaps(self) -> frozenset[str]:
+        """The variables of ``X*?`` without a condition, which skip rows up to the first one that fits."""
+        defined = dict(self.rows.define)
+        return frozenset(
+            name
+            for part in self._parts
+            if part.kind == "quantified"
+            and (part.least, part.most, part.is_reluctant) == (0, None, True)
+            for name in part.variables()
+            if name not in defined and part.parts[0].kind == "variable"
+        )
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The variables of single rows, in order."""
+        return tuple(part.name for part in self._parts if part.kind == "variable")
+
+    def _check_term(self) -> None:
+        """Raise unless PATTERN is (A B C), or (A X*? B X*? C) with gaps between all variables."""
+        kinds = [
+            "gap" if self._gaps.issuperset(part.variables()) else part.kind for part in self._parts
+        ]
+        plain, gapped = ["variable"] * len(kinds), ["variable", "gap"] * (len(kinds) // 2)
+        is_one = kinds in (plain, [*gapped, "variable"])
+        if not is_one or len({*self._names}) < len(self._names) or self._gaps & {*self._names}:
             self._refuse(
-                f"PATTERN ({rows.term})",
-                "of different variables in sequence there is, (A B C)",
+                f"PATTERN ({self.rows.term})",
+                "of different variables in sequence there is, (A B C), and with gaps between them, "
+                "(A X*? B) with X for any row",
                 "PATTERN",
             )
+
+    def pattern(self) -> Pattern:
+        rows = self.rows
+        self._check_term()
         if rows.rows != ROWS[0]:
             self._refuse(rows.rows, "a match is one row", "ALL")
         if rows.skip != SKIPS[1]:
+            default = "" if "AFTER" in self._written.places else ", the default"
             self._refuse(
-                f"AFTER MATCH SKIP {rows.skip}",
+                f"AFTER MATCH SKIP {rows.skip}{default}",
                 "SKIP TO NEXT ROW has one",
                 "AFTER",
                 "MATCH_RECOGNIZE",
@@ -150,12 +234,14 @@ class _Counterpart:
         conditions = {
             name: self._condition(condition, ("DEFINE", name)) for name, condition in rows.define
         }
-        keys = [Returned(Attribute(rows.variables[0], key), key) for key in rows.partition_by]
+        keys = [Returned(Attribute(self._names[0], key), key) for key in rows.partition_by]
         measures = [
             Returned(self._value(its.expression, ("MEASURES", its.name)), its.name)
             for its in rows.measures
         ]
         clauses = _clauses(Conjunction(tuple(conditions.values())))
+        if self._gaps:
+            self._check_gaps(conditions)
         try:
             if Clause(()) in clauses:
                 with blaming(Clause(())):
@@ -163,13 +249,12 @@ class _Counterpart:
                         "DEFINE is never true, so that there is no match"
                     )
             return Pattern(
-                Structure(Operator.SEQ, tuple(Variable(name, None) for name in rows.variables)),
+                Structure(Operator.SEQ, tuple(Variable(name, None) for name in self._names)),
                 clauses,
                 rows.within,
-                Strategy("partition_contiguity", rows.partition_by[0])
-                if rows.partition_by
-                else Strategy("strict_contiguity"),
+                self._strategy,
                 (*keys, *measures),
+                equivalences=rows.partition_by if self._gaps else (),
                 order="arrival",
             )
         except PatternError as error:
@@ -179,6 +264,30 @@ class _Counterpart:
             ]
             places += [("MEASURES", its.name) for its in measures if its == culprit]
             raise self._written.error(type(error), str(error), *places) from None
+
+    @property
+    def _strategy(self) -> Strategy:
+        if self._gaps:
+            return Strategy("next")
+        if self.rows.partition_by:
+            return Strategy("partition_contiguity", self.rows.partition_by[0])
+        return Strategy("strict_contiguity")
+
+    def _check_gaps(self, conditions: Mapping[str, Condition]) -> None:
+        """Raise where the first row that fits is not that of the match.
+
+        A run takes the first row that fits, while SQL goes back and takes a later one if there is no
+        match with it. They agree where conditions are on the row and the first one alone: what follows
+        an earlier row is what follows a later one, and more.
+        """
+        for name, condition in conditions.items():
+            for clause in _clauses(condition):
+                if not {*clause.variables} <= {self._names[0], name}:
+                    self._refuse(
+                        f"the condition of {name}, {clause}, after a gap",
+                        "where there are gaps a row is compared with the first one of the match",
+                        ("DEFINE", name),
+                    )
 
     def _condition(self, condition: RowExpression, here: _Here) -> Condition:
         match condition:
@@ -219,8 +328,12 @@ class _Counterpart:
 
     def _row(self, its: Reference, here: _Here) -> str:
         """The variable of the row that a reference names; a measure knows all, a condition those before."""
-        names, covered = self.rows.variables, self.rows.covered(its.variable)
+        names, covered = self._names, self.rows.covered(its.variable)
         clause, name = here
+        # Of the rows in gaps only their neighbours are known, of all rows only the first and the last.
+        among_gaps = bool(self._gaps.intersection(covered))
+        if self._gaps and (its.shift or (among_gaps and (its.variable or its.offset))):
+            self._refuse_part(its, here, "it may read a row of a gap")
         end = len(names) if clause == "MEASURES" else names.index(name) + 1
         places = [number for number in range(end) if names[number] in covered]
         found = places[:: 1 if its.from_first else -1][its.offset : its.offset + 1]

@@ -346,25 +346,41 @@ for _name, _function, _together in (
     OUTSIDE_ENGINES.add(OutsideEngine(_name, _function, _together, is_builtin=True))
 
 
-def install(folder: Path) -> None:
-    """Make a virtual environment for each extra, by the first Python for which it can be installed."""
+def install(folder: Path) -> int:
+    """Make a virtual environment for each extra, by the first Python for which it can be installed; 1 if
+    one cannot.
+    """
     found = map(shutil.which, ("python3.13", "python3.12", "python3.11"))
     pythons = [sys.executable, *filter(None, found)]
+    failed = False
     for extra in EXTRAS:
         wanted = [
             its.partition(";")[0].strip()
             for its in requires("cepbench") or ()
             if re.search(rf"""extra == ["']{extra}["']""", its)
         ]
-        if not any(_installed(python, folder / extra, wanted) for python in pythons):
-            print(f"{extra}: {', '.join(wanted)} cannot be installed here")
+        reason = "the installed cepbench is older than these extras; run make env again"
+        for python in pythons if wanted else ():
+            print(f"{extra}: installing {', '.join(wanted)} by {python} ...", flush=True)
+            reason = _installed(python, folder / extra, wanted)
+            if not reason:
+                break
+        failed |= bool(reason)
+        print(f"{extra}: {f'not installed: {reason}' if reason else f'in {folder / extra}'}")
+    return int(failed)
 
 
-def _installed(python: str, folder: Path, wanted: Sequence[str]) -> bool:
+def _installed(python: str, folder: Path, wanted: Sequence[str]) -> str:
+    """Install into an environment of its own; why it cannot be, or nothing."""
     pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *wanted]
     make: list[str | Path] = [python, "-m", "venv", "--clear", folder]
-    return not any(subprocess.run(step, check=False).returncode for step in (make, pip))
+    for step in (make, pip):
+        ended = subprocess.run(step, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            shutil.rmtree(folder, ignore_errors=True)  # so that nothing looks installed
+            return (ended.stderr or ended.stdout).strip().rpartition("\n")[2]
+    return ""
 
 
 if __name__ == "__main__":
-    install(Path(sys.argv[1]).expanduser().resolve())
+    sys.exit(install(Path(sys.argv[1]).expanduser().resolve()))
