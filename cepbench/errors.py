@@ -217,6 +217,10 @@ class CannotSayError(CepbenchError):
     """An outside engine cannot say the matches of a case; the message says why."""
 
 
+class NotInstalledError(CannotSayError):
+    """An outside engine is not here; the message ends with the line that installs it."""
+
+
 class ReportError(CepbenchError):
     """A notebook or report cannot be run or rendered."""
 

@@ -175,10 +175,7 @@ USUAL = {
 def test_what_has_no_counterpart_names_its_clause(clause: str, text: str, message: str) -> None:
     usual = cep.parse(QUERY.format(**USUAL), dialect="match_recognize")
     assert str(cep.counterpart(usual)).startswith("PATTERN SEQ(ANY A, ANY B) WHERE B.x > 1")
-    if clause == "gap":
-        clauses = {"pattern": "C X*? A X*? B", "b": text}
-    else:
-        clauses = {clause: text}
+    clauses = {"pattern": "C X*? A X*? B", "b": text} if clause == "gap" else {clause: text}
     rows = cep.parse(QUERY.format(**{**USUAL, **clauses}), dialect="match_recognize")
     with pytest.raises(UnsupportedPatternError, match=message):
         cep.counterpart(rows)

@@ -161,6 +161,21 @@ def moments(expression: RowExpression, sign: int = 1) -> Iterator[tuple[int, Ref
             yield from moments(right, sign)
 
 
+def is_current(pattern: RowPattern, variable: str, reference: Reference) -> bool:
+    """Whether a reference in the condition of a variable starts from the row that is being mapped."""
+    covered = pattern.covered(reference.variable)
+    return not reference.from_first and not reference.offset and variable in covered
+
+
+def is_alone(pattern: RowPattern, variable: str, condition: RowExpression) -> bool:
+    """Whether the condition of a variable reads its row and rows at fixed distances from it alone."""
+    return not any(
+        isinstance(part, RowAggregate)
+        or (isinstance(part, Reference) and not is_current(pattern, variable, part))
+        for part in parts_of(condition)
+    )
+
+
 class ConditionWriter:
     """Writes the conditions of a pattern as programs, those on the row itself apart from the others."""
 
@@ -189,7 +204,7 @@ class ConditionWriter:
             for part in _conjuncts(define[variable]):
                 rules = [*self._condition(part, is_negated=False), _END]
                 _check_stack(rules, part)
-                (alone if self._is_alone(part) else others)[-1].extend(rules)
+                (alone if is_alone(self._pattern, variable, part) else others)[-1].extend(rules)
         return self._tables(alone), self._tables(others)
 
     def _tables(self, written: list[list[_Rule]]) -> search.Programs:
@@ -201,18 +216,6 @@ class ConditionWriter:
             np.array(self._references, np.int64).reshape(-1, search.REFERENCE_COLUMNS),
             np.array(self._aggregates, np.int64).reshape(-1, search.AGGREGATE_COLUMNS),
             np.array(self._tracks, np.int64),
-        )
-
-    def _is_current(self, reference: Reference) -> bool:
-        """Whether a reference starts from the current row, which is mapped to the variable already."""
-        covered = self._pattern.covered(reference.variable)
-        return not reference.from_first and not reference.offset and self._variable in covered
-
-    def _is_alone(self, condition: RowExpression) -> bool:
-        return not any(
-            isinstance(part, RowAggregate)
-            or (isinstance(part, Reference) and not self._is_current(part))
-            for part in parts_of(condition)
         )
 
     def _condition(self, condition: RowExpression, *, is_negated: bool) -> Iterator[_Rule]:
@@ -298,7 +301,7 @@ class ConditionWriter:
 
     def _reference(self, its: Reference) -> int:
         track = -1
-        if not self._is_current(its):
+        if not is_current(self._pattern, self._variable, its):
             track = _placed(self._tracks, bits_of(self._pattern, its.variable))
         return _placed(self._references, (track, int(its.from_first), its.offset, its.shift))
 

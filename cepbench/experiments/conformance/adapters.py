@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.errors import CannotSayError
+from cepbench.errors import CannotSayError, NotInstalledError
 from cepbench.experiments.conformance.cases import Case, Match
 from cepbench.experiments.conformance.outside import (
     OUTSIDE_ENGINES as OUTSIDE_ENGINES,
@@ -71,11 +71,9 @@ def _duckdb(case: Case) -> list[Match]:
 
 
 def _polars(case: Case) -> list[Match]:
+    import polars
+
     text = case.text_in("sql")
-    try:
-        import polars
-    except ImportError:
-        raise CannotSayError("Polars is not installed") from None
     events = polars.from_pandas(case.events)
     found = polars.SQLContext(events=events).execute(text, eager=True).select(columns_of(case))
     return [tuple(map(known, row)) for row in found.iter_rows()]
@@ -122,7 +120,7 @@ def _ask(
     """What ``peers/<extra>_peer.py`` says of cases until its process ends, by number, and its last words."""
     python = _home(extra) / "bin" / "python"
     if not python.exists():
-        raise CannotSayError(f"not installed: there is no {python}; run make peers")
+        raise NotInstalledError(f"there is no {python}; make peers")
     lines = "".join(json.dumps(its) + "\n" for its in asked)
     with tempfile.TemporaryDirectory() as folder:  # CORE writes a log where it is
         ended = subprocess.run(
@@ -130,7 +128,7 @@ def _ask(
             capture_output=True, text=True, timeout=longest, check=False,
         )  # fmt: skip
     if "ModuleNotFoundError" in ended.stderr:
-        raise CannotSayError(f"not installed in {python.parents[1]}; run make peers")
+        raise NotInstalledError(f"{python.parents[1]} does not have it; make peers")
     said = (json.loads(its) for its in ended.stdout.splitlines() if its.startswith('{"number"'))
     return {its["number"]: its for its in said}, ended.stderr[-200:]
 
@@ -284,9 +282,11 @@ def _on_flink(
     if not waiting:
         return [answers[number] for number in range(len(cases))]
     if libraries is None:
-        raise CannotSayError(f"not installed in {_home('flink')}; run make peers")
+        raise NotInstalledError(f"there is no Flink in {_home('flink')}; make peers")
     if java is None or compiler is None:
-        raise CannotSayError("Flink needs java and javac, a JDK, on the path")
+        raise NotInstalledError(
+            "Flink needs java and javac on the path; apt install default-jdk-headless, or another JDK"
+        )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number, text in waiting.items():
@@ -359,14 +359,21 @@ def install(folder: Path) -> int:
             for its in requires("cepbench") or ()
             if re.search(rf"""extra == ["']{extra}["']""", its)
         ]
-        reason = "the installed cepbench is older than these extras; run make env again"
+        reasons = {}
         for python in pythons if wanted else ():
             print(f"{extra}: installing {', '.join(wanted)} by {python} ...", flush=True)
-            reason = _installed(python, folder / extra, wanted)
-            if not reason:
+            reasons[python] = _installed(python, folder / extra, wanted)
+            if not reasons[python]:
                 break
-        failed |= bool(reason)
-        print(f"{extra}: {f'not installed: {reason}' if reason else f'in {folder / extra}'}")
+        if wanted and not reasons[python]:
+            print(f"{extra}: in {folder / extra}", flush=True)
+            continue
+        failed = True
+        print(f"{extra}: not installed; put a Python on the PATH for which there is such a package")
+        for python, reason in reasons.items():
+            print(f"  {python}: {reason}")
+        if not wanted:
+            print("  the installed cepbench is older than this extra; run make env again")
     return int(failed)
 
 

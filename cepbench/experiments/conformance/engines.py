@@ -15,11 +15,11 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES as OUTSIDE_ENGINES
 from cepbench.experiments.conformance.cases import Case, Match, alike, read_cases, written
 from cepbench.experiments.conformance.checker import Report
-from cepbench.experiments.conformance.outside import OutsideEngine
+from cepbench.experiments.conformance.outside import NotInstalled, OutsideEngine
 
 #: What an engine says of a case, from the best to none.
-STATUSES = EQUAL, FEWER, MORE, OTHER, CANNOT_SAY = (
-    "equal", "fewer", "more", "fewer and more", "cannot say",
+STATUSES = EQUAL, FEWER, MORE, OTHER, CANNOT_SAY, NOT_INSTALLED = (
+    "equal", "fewer", "more", "fewer and more", "cannot say", "not installed",
 )  # fmt: skip
 
 #: Those that differ.
@@ -45,7 +45,7 @@ def compare_engines(
     ----------
     engines : str or sequence of str, optional
         Names in ``cep.OUTSIDE_ENGINES``, among them those registered by ``@cep.outside_engine``; by default
-        all. One that is not installed cannot say any match.
+        all. What installs one that is not here is in the ``reason``.
     cases : path or sequence of Case
         A folder with the files of :mod:`cepbench.experiments.conformance.cases`.
 
@@ -80,12 +80,13 @@ def _rows(engine: OutsideEngine, cases: Sequence[Case]) -> Iterator[dict[str, ob
             (bool(lacking), bool(beyond)), OTHER
         )
         said = isinstance(answer, str)
+        silent = NOT_INSTALLED if isinstance(answer, NotInstalled) else CANNOT_SAY
         yield {
             "case": case.name,
             "theme": case.theme,
             "rule": case.rule,
             "engine": engine.name,
-            "status": CANNOT_SAY if said else status,
+            "status": silent if said else status,
             "reason": answer if said else "",
             "expected": len(case.expected),
             "lacking": lacking,
@@ -102,8 +103,8 @@ class Conformance(Report):
     """What engines said of cases."""
 
     #: A row for each engine and case: ``case``, ``theme``, ``rule``, ``engine``, ``status`` (``equal``,
-    #: ``fewer``, ``more``, ``fewer and more``, ``cannot say``), the ``reason`` of the last, the number of
-    #: matches ``expected``, and those ``lacking`` and ``beyond``.
+    #: ``fewer``, ``more``, ``fewer and more``, ``cannot say``, ``not installed``), the ``reason`` of the
+    #: last two, the number of matches ``expected``, and those ``lacking`` and ``beyond``.
     table: pd.DataFrame
     cases: tuple[Case, ...]
 
@@ -113,13 +114,26 @@ class Conformance(Report):
         counted = self.table.groupby(["engine", "status"], sort=False).size().unstack(fill_value=0)
         return counted.reindex(columns=list(STATUSES), fill_value=0)
 
+    @property
+    def missing(self) -> dict[str, str]:
+        """Engine -> that it is not installed, and what installs it."""
+        its = self.table[self.table["status"] == NOT_INSTALLED].drop_duplicates("engine")
+        return {
+            name: f"{NOT_INSTALLED}: {reason}"
+            for name, reason in zip(its["engine"], its["reason"], strict=True)
+        }
+
     def _heading(self) -> str:
         engines = self.table["engine"].nunique()
         differs = self.table["status"].isin(DIFFERS).sum()
         return f"{len(self.cases)} cases on {engines} engines: {differs} answers differ"
 
     def _lines(self) -> list[str]:
-        lines = [f"  {name:<12} {_counted(its)}" for name, its in self.counts.iterrows()]
+        missing = self.missing
+        lines = [
+            f"  {name:<12} {missing.get(str(name)) or _counted(its)}"
+            for name, its in self.counts.iterrows()
+        ]
         for row in self.table[self.table["status"].isin(DIFFERS)].to_dict("records"):
             lines.append(f"  {row['engine']:<12} {row['status']:<14} {row['case']} ({row['rule']})")
             for word, matches in (("lacks", row["lacking"]), ("beyond", row["beyond"])):

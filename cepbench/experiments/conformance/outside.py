@@ -11,10 +11,20 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.errors import CannotSayError, ExperimentError, MissingTypeWarning
+from cepbench.errors import (
+    CannotSayError,
+    ExperimentError,
+    MissingTypeWarning,
+    NotInstalledError,
+)
 from cepbench.experiments.conformance.cases import Case, Match
 from cepbench.patterns.row_pattern import RowPattern
 from cepbench.registry import Registry
+
+
+class NotInstalled(str):
+    """That an engine is not installed, and the line that installs it."""
+
 
 #: Its matches, or why it cannot say them.
 Answer = Sequence[Match] | str
@@ -37,6 +47,8 @@ class OutsideEngine:
         try:
             if self.together:
                 return list(self.function(cases))
+        except NotInstalledError as error:
+            return [NotInstalled(error)] * len(cases)
         except CannotSayError as error:
             return [str(error)] * len(cases)
         return [self._answer(case) for case in cases]
@@ -44,6 +56,10 @@ class OutsideEngine:
     def _answer(self, case: Case) -> Answer:
         try:
             return [tuple(map(known, match)) for match in self.function(case)]
+        except NotInstalledError as error:
+            return NotInstalled(error)
+        except ModuleNotFoundError as error:
+            return NotInstalled(f"{error}; pip install {error.name}")
         except CannotSayError as error:
             return str(error)
         except Exception as error:  # whatever it is, it is what the engine says

@@ -98,7 +98,11 @@ def _due(pattern: Pattern, order: list[str]) -> Iterator[tuple[str, Clause]]:
 
 
 def _match_recognize(pattern: Pattern, kinds: Mapping[str, str]) -> str:
-    """A contiguous sequence of single events: every start has at most one match."""
+    """A contiguous sequence of single events: every start has at most one match.
+
+    ``to_sql`` would write the window into DEFINE, so that engines agree on it; here WITHIN itself is asked
+    for, over whole numbers as time, which an adapter reads in its unit.
+    """
     items = _sequence(pattern, kinds=(Kind.PLAIN,))
     _all_matches(pattern, "strict_contiguity", "partition_contiguity")
     key = pattern.strategy.attribute

@@ -20,7 +20,7 @@ from cepbench.engines.aggregation.aggregate import AggregateResult, aggregate
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.planned import generator_or_automaton
 from cepbench.engines.runs.result import Result
-from cepbench.errors import CepbenchError, did_you_mean
+from cepbench.errors import CepbenchError, UnsupportedPatternError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.match_recognize import read_match_recognize
 from cepbench.patterns.model import Pattern
@@ -60,7 +60,8 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
     --into NAME      assign the result to this variable; otherwise it is in _
     --dialect NAME   the cell is as a paper prints it: zstream, sase+, a-seq or e-cube; or SQL with
                      match_recognize, whose rows are the result. With --generator, --evaluator, --plan or
-                     --explain it is the pattern that says the same, if there is one
+                     --explain it is the pattern that says the same, if there is one; else --explain shows
+                     what runs the query, and which clause has no counterpart
     --within LENGTH  the window of queries of a dialect that have none
 
 Several queries, each on lines that begin with its name, Q1 = PATTERN ..., reuse each other's matches:
@@ -161,8 +162,8 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
     }
     rows = read_match_recognize(cell) if options.dialect == MATCH_RECOGNIZE else None
-    planned = options.generator or options.evaluator or options.plan or options.explain
-    if rows is not None and not planned:
+    planned = options.generator or options.evaluator or options.plan
+    if rows is not None and not planned and not (options.explain and _has_plans(rows)):
         return _of_rows(options, rows, names)
     if rows is None and Workload.names_queries(cell, options.dialect):
         workload = Workload.parse(cell, parameters, hierarchy=hierarchy, **printed)
@@ -211,8 +212,19 @@ def _of_rows(options: argparse.Namespace, rows: RowPattern, names: dict[str, Any
     _refuse(options, ("option", "hierarchy", "within", *_OF_VALUES, *_OF_WORKLOADS), "patterns")
     if options.pattern:
         return rows
+    if options.explain:
+        return explain(rows, stream=_stream(options, None, names))
     result = evaluate(rows, _stream(options, None, names))
     return result.metrics if options.count else result
+
+
+def _has_plans(rows: RowPattern) -> bool:
+    """Whether a pattern says the same as SQL."""
+    try:
+        counterpart(rows)
+    except UnsupportedPatternError:
+        return False
+    return True
 
 
 def _matches(

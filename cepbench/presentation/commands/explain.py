@@ -41,8 +41,13 @@ def explain(
     For an evaluator of automata, shows the edges and what the run counted. For a workload, shows
     what each query costs and finds, and which reuse was worth it. With --no-run and --statistics,
     or an automaton, no data is needed.
+
+    For SQL with MATCH_RECOGNIZE, shows the plan of the pattern that says the same; if there is none, the
+    automaton that runs the query, which clause has no counterpart, and the nearest query that has one.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
+    if not (generator or evaluator) and _explains_rows(inputs, html, run=run):
+        return
     asked = inputs.read_queries(needs_data=run)
     check_kind(asked, planner, alpha=alpha, last=last)
     stream = None
@@ -93,6 +98,48 @@ def explain(
             "findings": [*found.remarks, *found.sentences()],
         }
     out.write_json({**texts(asked), **document, "html": html})
+
+
+def _explains_rows(inputs: Inputs, html: Path | None, *, run: bool) -> bool:
+    """Explain a query with MATCH_RECOGNIZE that no pattern says; whether it is one."""
+    from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
+    from cepbench.errors import UnsupportedPatternError
+    from cepbench.patterns.parse import MATCH_RECOGNIZE
+    from cepbench.patterns.row_counterpart import counterpart
+    from cepbench.presentation.explainer.row_pattern import explain_rows
+
+    rows = inputs.read_row_pattern(needs_data=run) if inputs.dialect == MATCH_RECOGNIZE else None
+    if rows is None:
+        return False
+    try:
+        counterpart(rows)
+    except UnsupportedPatternError as error:
+        stream = inputs.read_events() if run else None
+        with out.progress("running the query" if run else "explaining the query"):
+            found = explain_rows(rows, stream, error, PARTIAL_MATCH_LIMIT)
+    else:
+        return False
+    if html is not None:
+        html.write_text(_page(rows.describe(), found), encoding="utf-8")
+    if not inputs.json:
+        out.write_line(found.describe(text_width()))
+        if html is not None:
+            out.log(f"The picture is in {html}.")
+        return True
+    query, changes = found.nearest or (None, ())
+    out.write_json(
+        {
+            "pattern": str(rows),
+            "states": found.states,
+            "reason": found.reason,
+            "nearest": query and str(query),
+            "changes": changes,
+            "metrics": found.metrics and out.as_dict(found.metrics),
+            "findings": found.sentences(),
+            "html": html,
+        }
+    )
+    return True
 
 
 def _page(asked: str, found: Explanation | WorkloadExplanation) -> str:

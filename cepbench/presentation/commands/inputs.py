@@ -103,7 +103,7 @@ class StreamInputs:
             load_plugins(self.plugin)
         return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
 
-    def read_row_pattern(self) -> RowPattern | None:
+    def read_row_pattern(self, *, needs_data: bool = True) -> RowPattern | None:
         """The query with MATCH_RECOGNIZE; None in another dialect."""
         from cepbench.patterns.match_recognize import read_match_recognize
         from cepbench.patterns.parse import MATCH_RECOGNIZE
@@ -117,7 +117,7 @@ class StreamInputs:
                 )
         if self.text is None:
             raise typer.BadParameter("give the query, its file, or -", param_hint="PATTERN")
-        if self.data is None:
+        if self.data is None and needs_data:
             raise _no_data()
         return read_match_recognize(_text_of(self.text))
 

@@ -19,6 +19,8 @@ from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.result import Result
 from cepbench.errors import PlanError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.row_counterpart import counterpart
+from cepbench.patterns.row_pattern import RowPattern
 from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
@@ -36,6 +38,7 @@ from cepbench.presentation.explainer.automaton import AutomatonExplanation
 from cepbench.presentation.explainer.estimates import estimate
 from cepbench.presentation.explainer.explanation import Explanation
 from cepbench.presentation.explainer.measured import measure
+from cepbench.presentation.explainer.row_pattern import RowExplanation, explain_rows
 from cepbench.presentation.explainer.workload import WorkloadExplanation, explain_workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
@@ -61,6 +64,19 @@ def explain(
 
 @overload
 def explain(
+    pattern: RowPattern,
+    plan: None = None,
+    statistics: Statistics | None = None,
+    stream: EventStream | Frame | None = None,
+    *,
+    type: str | None = None,
+    time: str | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> RowExplanation | Explanation: ...
+
+
+@overload
+def explain(
     pattern: Pattern | str,
     plan: AnyPlan | None = None,
     statistics: Statistics | None = None,
@@ -80,7 +96,7 @@ def explain(
 
 
 def explain(
-    pattern: Pattern | str | Workload,
+    pattern: Pattern | str | Workload | RowPattern,
     plan: Any = None,
     statistics: Any = None,
     stream: EventStream | Frame | None = None,
@@ -95,12 +111,14 @@ def explain(
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     missing_types: str = "warn",
-) -> Explanation | WorkloadExplanation:
+) -> Explanation | WorkloadExplanation | RowExplanation:
     """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
 
     Of an automaton its edges, the bound on its runs, and on a stream the actual ones. Of a workload
     its queries: what each is expected to cost and to find, and on a stream what it did, and whether
-    the reuse of another query's matches was faster than the query from scratch.
+    the reuse of another query's matches was faster than the query from scratch. Of a query with
+    MATCH_RECOGNIZE the pattern that says the same; without one the automaton that runs it, why there is no
+    plan, and the nearest query that has one.
 
     Parameters
     ----------
@@ -127,7 +145,7 @@ def explain(
 
     Returns
     -------
-    Explanation or WorkloadExplanation
+    Explanation, WorkloadExplanation or RowExplanation
         ``nodes`` is a table with one row per node, ``stakes`` whether choosing a plan matters for
         this pattern, ``describe()`` the text; a picture in notebooks. Of an automaton, ``nodes``
         has one row per edge; of a workload, ``steps`` has one row per query.
@@ -153,6 +171,14 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
+    if isinstance(pattern, RowPattern):
+        try:
+            pattern = counterpart(pattern)
+        except UnsupportedPatternError as error:
+            if plan is not None or evaluator is not None:
+                raise
+            events = events_from(stream, type, time) if stream is not None else None
+            return explain_rows(pattern, events, error, partial_match_limit)
     pattern = queries_from(pattern)
     asked = Arguments(
         evaluator=evaluator,

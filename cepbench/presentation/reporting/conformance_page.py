@@ -20,6 +20,8 @@ from cepbench.experiments.conformance.drawn import as_text, differences
 from cepbench.experiments.conformance.engines import (
     CANNOT_SAY,
     DIFFERS,
+    EQUAL,
+    NOT_INSTALLED,
     OUTSIDE_ENGINES,
     STATUSES,
     Conformance,
@@ -33,7 +35,7 @@ from cepbench.presentation.reporting.navigation import MORE, Entry, Navigation
 from cepbench.presentation.reporting.shell import render, with_contents, write_assets
 
 #: What stands for a status in a table.
-_SIGNS = dict(zip(STATUSES, ("=", "<", ">", "≠", "·"), strict=True))
+_SIGNS = dict(zip(STATUSES, ("=", "<", ">", "≠", "·", "–"), strict=True))
 
 _WIDTH, _HEIGHT, _MARKED = 620, 76, "#D55E00"
 
@@ -105,6 +107,8 @@ def write_page(found: Conformance, folder: Path) -> Path:
         themes=themes,
         signs=_SIGNS,
         cannot=CANNOT_SAY,
+        silent=(EQUAL, CANNOT_SAY, NOT_INSTALLED),
+        missing=found.missing,
         written=written,
         navigation=Navigation((here,)),
         here=here.link,

@@ -132,9 +132,23 @@ def test_matches_are_read_as_written(text: str) -> None:
 def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CEPBENCH_PEERS", str(tmp_path))
     names = ["chDB", "CORE", "Flink CEP", "Flink SQL"]
-    table = cep.compare_engines(names, CASES / "ties").table
-    assert set(table["status"]) == {"cannot say"}
-    assert table.groupby("engine")["reason"].agg(lambda its: "not installed" in its.iloc[0]).all()
+    report = cep.compare_engines(names, CASES / "ties")
+    assert set(report.table["status"]) == {"not installed"}
+    assert list(report.missing) == names
+    assert all(reason.endswith("; make peers") for reason in report.missing.values())
+    assert "chDB         not installed: there is no" in report.describe()
+
+
+def test_a_module_that_an_adapter_lacks_is_named(folder: Path) -> None:
+    @cep.outside_engine("lacks")
+    def lacks(case: Case) -> list[tuple[int, ...]]:
+        import no_such_engine  # type: ignore[import-not-found]
+
+        return list(no_such_engine.matches(case))
+
+    (reason,) = cep.compare_engines(["lacks"], folder).missing.values()
+    assert reason.startswith("not installed: No module named")
+    assert reason.endswith("; pip install no_such_engine")
 
 
 def _without_ties(case: Case) -> list[tuple[int, ...]]:
