@@ -230,6 +230,12 @@ class _Reader:
         self._tokens = tokens
         words = [re.sub(r"\s+", " ", token.text).upper() for token in tokens]
         if "MATCH_RECOGNIZE" not in words:
+            if not tokens:
+                self._fail(
+                    PatternSyntaxError,
+                    "the query is empty; write SELECT * FROM events "
+                    "MATCH_RECOGNIZE (ORDER BY … MEASURES … PATTERN (…) DEFINE …)",
+                )
             self._fail(
                 PatternSyntaxError,
                 "the query has no MATCH_RECOGNIZE; write SELECT * FROM events MATCH_RECOGNIZE (ORDER BY "
@@ -250,6 +256,7 @@ class _Reader:
             elif word == ")" and not is_name:
                 depth -= 1
                 if depth == 0:
+                    self._check_end(tokens, words, at + 1)
                     break
             elif depth == 1 and not is_name and following.startswith(_CLAUSES.get(word, "?")):
                 clause = word
@@ -274,6 +281,26 @@ class _Reader:
             for token in self._clauses.get(clause, ()):
                 cut[token.start : token.end + 1] = " " * (token.end + 1 - token.start)
         return "".join(cut)
+
+    def _check_end(self, tokens: list[Any], words: list[str], begin: int) -> None:
+        """Raise for what stands after the clause and would change the rows unseen."""
+        for at in range(begin, len(tokens)):
+            if words[at] == ";" and at + 1 < len(tokens):
+                self._fail(
+                    PatternSyntaxError,
+                    "a second statement; give one query, and evaluate each by itself",
+                    tokens[at + 1],
+                )
+            if words[at] == "MATCH_RECOGNIZE":
+                self._refuse(
+                    "a second MATCH_RECOGNIZE; evaluate each query by itself, and combine the resulting tables",
+                    tokens[at],
+                )
+            if words[at : at + 2] == ["NULLS", "FIRST"]:
+                self._refuse(
+                    "NULLS FIRST: missing values are last; sort the resulting table",
+                    *tokens[at : at + 2],
+                )
 
     def _parsed(self, text: str) -> tuple[Expression, Expression]:
         """The query and its clause MATCH_RECOGNIZE, by sqlglot."""
@@ -309,6 +336,17 @@ class _Reader:
         source = select.find(exp.From)
         if source is None or not isinstance(source.this, exp.Table):
             self._refuse("FROM names a table: the stream that is evaluated", source or select)
+        alias = source.this.args.get("alias")
+        around = set(filter(source.this.args.get, source.this.args)) - {
+            "this",
+            "db",
+            "catalog",
+            "alias",
+        }
+        if around or (alias is not None and alias.args.get("columns")):
+            self._refuse(
+                "FROM names the whole table; give the rows that are wanted as the stream", source
+            )
         return select, clauses[0]
 
     def _selected(self, select: Expression) -> tuple[tuple[str, str], ...] | None:

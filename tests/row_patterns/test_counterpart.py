@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
+from cepbench.errors import PatternError, UnsatisfiablePatternError, UnsupportedPatternError
 from cepbench.patterns.expressions import Constant, Duration
 from cepbench.patterns.model import Window
+from cepbench.patterns.row_counterpart import nearest
 from cepbench.patterns.row_pattern import (
     Measure,
     Operation,
@@ -179,3 +181,83 @@ def test_what_has_no_counterpart_names_its_clause(clause: str, text: str, messag
     rows = cep.parse(QUERY.format(**{**USUAL, **clauses}), dialect="match_recognize")
     with pytest.raises(UnsupportedPatternError, match=message):
         cep.counterpart(rows)
+
+
+AUTHOR = """select *
+from bars match_recognize (
+  partition by symbol order by ts
+  measures A.x as low, LAST(B.x) -  A.x as gain {measure}
+  {skip}
+  pattern (A B) {within}
+  define B as B.x > 1 {also}
+) {end};"""
+USUALLY = {
+    "measure": "", "skip": "after match skip to next row", "within": "within 5", "also": "", "end": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "line", "marked"),
+    [
+        ({"measure": ", count( * ) as n"}, 4, "count( * )"),
+        ({"measure": ", 1 as one"}, 4, "1 as one"),
+        ({"skip": "after  match skip past last row"}, 5, "after  match skip past last row"),
+        ({"skip": ""}, 2, "match_recognize"),
+        ({"within": ""}, 6, "pattern (A B)"),
+        ({"also": "and next(B.x) > 1"}, 7, "next(B.x)"),
+        ({"also": "and B.x is null"}, 7, "B.x"),
+        ({"also": "and 1 > 2"}, 7, "B as B.x > 1 and 1 > 2"),
+        ({"end": "order by low"}, 8, "low"),
+    ],
+)
+def test_the_clause_is_marked_as_its_author_wrote_it(
+    changed: dict[str, str], line: int, marked: str
+) -> None:
+    rows = cep.parse(AUTHOR.format(**{**USUALLY, **changed}), dialect="match_recognize")
+    with pytest.raises(PatternError) as raised:
+        cep.counterpart(rows)
+    assert (raised.value.line, raised.value.offending) == (line, marked)
+    # What asks for a pattern says so too.
+    for asks in (cep.Detector, cep.measure_statistics):
+        with pytest.raises(PatternError) as again:
+            asks(rows, None)  # type: ignore[call-overload, arg-type]
+        assert str(again.value) == str(raised.value)
+
+
+def test_a_pattern_built_by_hand_is_marked_in_its_sql() -> None:
+    rows = cep.parse(AUTHOR.format(**{**USUALLY, "within": ""}), dialect="match_recognize")
+    by_hand = replace(rows, written=None)
+    assert by_hand == rows
+    with pytest.raises(UnsupportedPatternError) as raised:
+        cep.counterpart(by_hand)
+    assert raised.value.offending == "PATTERN (A B)"
+
+
+@pytest.mark.parametrize(
+    ("changed", "pattern", "changes"),
+    [
+        ({"skip": "", "end": "order by low"}, "A B", ["AFTER MATCH SKIP TO NEXT ROW", "SELECT * without"]),
+        ({"within": "", "measure": ", count(*) as n"}, "A B", ["WITHIN, of any", "MEASURES without n"]),
+    ],
+)  # fmt: skip
+def test_the_nearest_query_with_a_counterpart(
+    changed: dict[str, str], pattern: str, changes: list[str]
+) -> None:
+    rows = cep.parse(AUTHOR.format(**{**USUALLY, **changed}), dialect="match_recognize")
+    found = nearest(rows)
+    assert found is not None
+    query, said = found
+    assert str(query.term) == pattern
+    assert all(any(its.startswith(change) for its in said) for change in changes)
+    assert len(said) == len(changes)
+    cep.counterpart(query)
+
+
+def test_repetitions_and_gaps_have_a_nearest_query() -> None:
+    for written, near in (("A B+", "A B"), ("A X* B", "A X*? B"), ("A X+ B{2}", "A X*? B")):
+        text = AUTHOR.format(**USUALLY).replace("(A B)", f"({written})")
+        found = nearest(cep.parse(text, dialect="match_recognize"))
+        assert found is not None
+        assert str(found[0].term) == near
+    text = AUTHOR.format(**USUALLY).replace("(A B)", "(A | B)")
+    assert nearest(cep.parse(text, dialect="match_recognize")) is None

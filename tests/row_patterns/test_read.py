@@ -134,6 +134,10 @@ def test_names_in_backticks() -> None:
             "(ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}))",
             PatternSyntaxError, "ALL ROWS", "excludes",
         ),
+        ("(PATTERN (A));\nSELECT 1", PatternSyntaxError, "SELECT", "second statement"),
+        ("(PATTERN (A)) UNION ALL SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A))", UnsupportedPatternError,
+         "MATCH_RECOGNIZE", "a second MATCH_RECOGNIZE"),
+        ("(PATTERN (A)) ORDER BY x NULLS FIRST", UnsupportedPatternError, "NULLS FIRST", "are last"),
         ("(PATTERN (A)) ORDER BY x + 1", UnsupportedPatternError, "x + 1", "only a column"),
         ("(PATTERN (A) DEFINE A AS CAST(x AS INT) > 1)", PatternError, "x", "CAST"),
         ("(PATTERN (A)) WHERE x > 1", UnsupportedPatternError, "x > 1", "WHERE around"),
@@ -147,12 +151,15 @@ def test_errors_are_under_the_word(
     with pytest.raises(error, match=message) as raised:
         read(whole)
     assert raised.value.offending.startswith(at)
-    assert raised.value.line == (1 if query.startswith("SELECT") else 2)
+    assert raised.value.line == (1 if query.startswith("SELECT") else 2 + query.count("\n"))
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
+        ("", "the query is empty"),
+        ("\n -- later\n", "the query is empty"),
+        ("SELECT * FROM t TABLESAMPLE BERNOULLI (10) MATCH_RECOGNIZE (PATTERN (A))", "whole table"),
         ("SELECT x + 1 FROM t MATCH_RECOGNIZE (PATTERN (A))", "SELECT takes columns"),
         ("SELECT * FROM (SELECT 1) MATCH_RECOGNIZE (PATTERN (A))", "names a table"),
         ("SELECT * FROM t, u MATCH_RECOGNIZE (PATTERN (A))", "MATCH_RECOGNIZE"),

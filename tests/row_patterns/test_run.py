@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import EvaluationError
+from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.row_pattern import Measure, Reference, RowPattern, RowTerm
 from tests.budgets import examples
 from tests.naive.row_patterns import SkipsWrongly, naive_rows
@@ -91,3 +91,26 @@ def test_any_row_pattern_returns_what_the_standard_says(random: Random, is_datet
     pattern = Drawn(random, is_datetime=is_datetime).pattern
     assert cep.parse(str(pattern), dialect="match_recognize") == pattern
     check(pattern, drawn_frame(random, is_datetime=is_datetime))
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("MEASURES A.prize AS x PATTERN (A)", "A.prize"),
+        ("PARTITION BY card PATTERN (A)", "PARTITION BY card"),
+        ("PATTERN (A) DEFINE A AS name > 'a'", "name > 'a'"),
+        ("PATTERN (A) DEFINE A AS name = 1", "name = 1"),
+        ("MEASURES SUM(A.name) AS x PATTERN (A)", "SUM(A.name)"),
+        ("PATTERN (A) DEFINE A AS XX > 1", "XX"),
+        ("PARTITION BY name MEASURES A.y AS name PATTERN (A)", "A.y AS name"),
+    ],
+)
+def test_what_does_not_fit_the_stream_is_under_the_word(query: str, marked: str) -> None:
+    frame = pd.DataFrame({"type": "T", "ts": [0], "name": ["a"], "y": [1], "xX": [1], "Xx": [2]})
+    rows = cep.parse(f"SELECT * FROM t\nMATCH_RECOGNIZE ({query})", dialect="match_recognize")
+    with pytest.raises(StreamError) as raised:
+        cep.evaluate(rows, frame, type="type", time="ts")
+    place, text, mark = str(raised.value).splitlines()
+    assert place.startswith("line 2, column ")
+    assert text[mark.index("^") :].startswith(marked)
+    assert mark.count("^") == len(marked)

@@ -11,7 +11,7 @@ import numpy as np
 from cepbench.engines.plan_runs.programs import ARITHMETIC, COMPARISONS
 from cepbench.engines.row_patterns.kernels import search
 from cepbench.engines.row_patterns.table import EventTable
-from cepbench.errors import StreamError, UnsupportedPatternError
+from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import instructions
 from cepbench.patterns.expressions import OPPOSITE, Constant, Duration
 from cepbench.patterns.row_pattern import (
@@ -78,13 +78,14 @@ class Columns:
             case Reference(None) | MatchNumber():
                 return "text" if isinstance(expression, Reference) else "number"
             case Reference(str(column)):
-                return self.table.kind(self.table.name(column))
+                return self.table.kind(self.table.name(column, expression))
             case RowAggregate(function, argument):
                 kind = None if argument is None else self.kind(argument)
                 if function != "COUNT" and kind not in ("number", None):
-                    raise StreamError(
+                    self.table.fail(
                         f"{expression}: {function} of a {kind}; it is over numbers"
-                        + (", and FIRST and LAST give the extreme times" if kind == "time" else "")
+                        + (", and FIRST and LAST give the extreme times" if kind == "time" else ""),
+                        expression,
                     )
                 return "number"
             case Duration():
@@ -104,11 +105,15 @@ class Columns:
         if operator in COMPARISONS:
             known = {kind for kind in kinds if kind}
             if len(known) > 1:
-                raise StreamError(f"{expression} compares a {kinds[0]} with a {kinds[1]}")
+                self.table.fail(
+                    f"{expression} compares a {kinds[0]} with a {kinds[1]}; compare values of one kind",
+                    expression,
+                )
             if known & {"text", "boolean"} and operator not in ("=", "!="):
                 (kind,) = known
-                raise StreamError(
-                    f"{expression}: {operator} orders a {kind}; {kind}s can only be = or !="
+                self.table.fail(
+                    f"{expression}: {operator} orders a {kind}; {kind}s can only be = or !=",
+                    expression,
                 )
             return "boolean"
         times = {"time", "duration"} & set(kinds)
@@ -124,9 +129,10 @@ class Columns:
         }
         found = results.get((operator, *kinds))
         if found is None:
-            raise StreamError(
+            self.table.fail(
                 f"{expression}: {operator} of a {' and a '.join(kind or 'number' for kind in kinds)}; "
-                + ("a length of time is INTERVAL '10' MINUTE" if times else "it is for numbers")
+                + ("a length of time is INTERVAL '10' MINUTE" if times else "it is for numbers"),
+                expression,
             )
         return found
 

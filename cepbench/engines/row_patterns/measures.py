@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,6 @@ from cepbench.engines.row_patterns.conditions import (
     moments,
 )
 from cepbench.engines.row_patterns.kernels import measured, search
-from cepbench.errors import StreamError
 from cepbench.patterns.expressions import Constant
 from cepbench.patterns.row_pattern import (
     ROWS,
@@ -64,8 +64,9 @@ class _Rows:
             named[name] = self._input(name)
         for measure in pattern.measures:
             if measure.name in named:
-                raise StreamError(
-                    f"the measure {measure.name} has the name of another column; rename it"
+                table.fail(
+                    f"the measure {measure.name} has the name of another column; rename it",
+                    ("MEASURES", measure.name),
                 )
             values, of_none = self._value(measure.expression), self._chosen[2] < 0
             if of_none.any():
@@ -74,22 +75,36 @@ class _Rows:
         if pattern.rows != ROWS[0]:
             for name in table.names:
                 if name in named and table.name(name) not in map(table.name, keys):
-                    raise StreamError(
+                    table.fail(
                         f"the measure {name} has the name of a column of the stream, which ALL ROWS "
-                        "returns too; rename it"
+                        "returns too; rename it",
+                        ("MEASURES", name),
                     )
                 named.setdefault(name, self._input(name))
         found = pa.table(named)
         if pattern.sorted_by:
             # Equal rows stay in their order, and missing values are last.
             by: list[Any] = [
-                (_known(name, named, "ORDER BY"), "descending" if falls else "ascending")
+                (self._known(name, named, "SORTED"), "descending" if falls else "ascending")
                 for name, falls in pattern.sorted_by
             ]
             found = found.take(pc.sort_indices(found, sort_keys=by))
         if pattern.columns is None:
             return found
-        return pa.table({alias: found[_known(name, named)] for name, alias in pattern.columns})
+        return pa.table(
+            {alias: found[self._known(name, named, "SELECT")] for name, alias in pattern.columns}
+        )
+
+    def _known(self, written: str, named: Mapping[str, pa.Array], clause: str) -> str:
+        """The column that SELECT or the ORDER BY behind the clause names, whatever its case."""
+        found = [name for name in named if name == written]
+        found = found or [name for name in named if name.upper() == written.upper()]
+        if len(found) != 1:
+            self.columns.table.fail(
+                f"{written}: MATCH_RECOGNIZE returns {', '.join(named) or 'no columns'}; name one of them",
+                clause,
+            )
+        return found[0]
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -244,14 +259,3 @@ class _Rows:
         )
         of_none = 0.0 if its.function == "COUNT" else np.nan
         return np.append(totals, of_none)[self._chosen[0]]
-
-
-def _known(written: str, named: dict[str, pa.Array], clause: str = "SELECT") -> str:
-    """The column that SELECT or ORDER BY names, whatever its case."""
-    found = [name for name in named if name == written]
-    found = found or [name for name in named if name.upper() == written.upper()]
-    if len(found) != 1:
-        raise StreamError(
-            f"{clause} {written}: MATCH_RECOGNIZE returns {', '.join(named) or 'no columns'}"
-        )
-    return found[0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.engines.runs.arrow_matches import event_values
-from cepbench.errors import StreamError, did_you_mean
+from cepbench.errors import PatternError, StreamError, did_you_mean
 from cepbench.patterns.row_pattern import RowPattern
 from cepbench.streams.columns import EXACT, kind_of_column
 from cepbench.streams.event_stream import EventStream
@@ -24,6 +25,7 @@ class EventTable:
 
     def __init__(self, stream: EventStream, pattern: RowPattern) -> None:
         self._stream = stream
+        self._pattern = pattern
         self._time = stream.time_name or "time"
         self._type = stream.type_column or "type"
         #: All columns that have values.
@@ -31,15 +33,22 @@ class EventTable:
         self._reader = NumericReader()
         #: Constants that are texts, as numbers.
         self.code = self._reader.code
-        partition_by = [self.name(written) for written in pattern.partition_by]
+        partition_by = [self.name(its, "PARTITION BY") for its in pattern.partition_by]
         #: The row of the stream of each row here, and where each partition begins.
         self.order, self.bounds = self._partitioned(partition_by)
-        self._check_order([self.name(written) for written in pattern.order_by])
+        self._check_order([self.name(its, "ORDER BY") for its in pattern.order_by])
 
     def __len__(self) -> int:
         return len(self._stream)
 
-    def name(self, written: str) -> str:
+    def fail(self, message: str, *places: object, column: str | None = None) -> NoReturn:
+        """Raise a StreamError that marks the first of these places in the query, if it has one."""
+        written = self._pattern.written
+        if written is not None and any(place in written.places for place in places):
+            message = str(written.error(PatternError, message, *places))
+        raise StreamError(message, column=column)
+
+    def name(self, written: str, *places: object) -> str:
         """The column of a name; a StreamError if there is none, or several differ in case."""
         known = (*self.names, *self._stream.unusable)
         found = [name for name in known if name == written]
@@ -47,13 +56,15 @@ class EventTable:
         if len(found) == 1:
             return found[0]
         if found:
-            raise StreamError(
+            self.fail(
                 f"column {written!r} may be {' or '.join(map(repr, found))}, whose names differ only in "
-                "case; rename one of them, or write the name as it is"
+                "case; rename one of them, or write the name as it is",
+                *places,
             )
-        raise StreamError(
+        return self.fail(
             f"the stream has no column {written!r}; it has {', '.join(known)}"
             f"{did_you_mean(written, known)}",
+            *places,
             column=written,
         )
 

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     _Asked = TypeVar("_Asked", Pattern, Workload, Pattern | Workload)
 
 
+#: The dialects of files by the ends of their names.
+_DIALECTS = {".sql": "match_recognize", ".eql": "eql", ".yml": "sigma", ".yaml": "sigma"}
+
+
 @dataclass
 class StreamInputs:
     """The arguments and options that name a pattern and its events."""
@@ -53,8 +57,8 @@ class StreamInputs:
     json: bool = False
 
     def __post_init__(self) -> None:
-        if self.dialect is None and self.text is not None and self.text.lower().endswith(".sql"):
-            self.dialect = "match_recognize"
+        if self.dialect is None and self.text is not None:
+            self.dialect = _DIALECTS.get(Path(self.text).suffix.lower())
 
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
@@ -401,6 +405,8 @@ def _text_of(given: str) -> str:
         return given
     try:
         return user_path(given).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PatternError(f"{given} is not UTF-8 ({error}); save it as UTF-8") from None
     except (OSError, ValueError) as error:
         raise PatternError(
             f"{given!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "

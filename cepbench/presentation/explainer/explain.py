@@ -172,13 +172,14 @@ def explain(
     remark says so.
     """
     if isinstance(pattern, RowPattern):
+        rows = pattern
         try:
-            pattern = counterpart(pattern)
+            pattern = counterpart(rows)
         except UnsupportedPatternError as error:
             if plan is not None or evaluator is not None:
                 raise
             events = events_from(stream, type, time) if stream is not None else None
-            return explain_rows(pattern, events, error, partial_match_limit)
+            return explain_rows(rows, events, error, partial_match_limit)
     pattern = queries_from(pattern)
     asked = Arguments(
         evaluator=evaluator,

@@ -93,7 +93,7 @@ class RowExplanation(Report):
         size = "its partition" if its.partition_by else "the stream"
         if its.within is not None:
             length = its.within.length + 1
-            text = interval_text(length) if its.within.is_datetime else f"{length}"
+            text = f"INTERVAL {interval_text(length)}" if its.within.is_datetime else f"{length}"
             yield f"WITHIN bounds a match: its rows are less than {text} apart, and in {size}."
         else:
             yield f"Without WITHIN a match may be as long as {size}, which is all that bounds its memory."
@@ -142,6 +142,7 @@ def explain_rows(
     """The explanation of a query that has no counterpart for this reason; runs it on a stream."""
     metrics, partitions = None, ()
     if stream is not None:
+        evaluate_rows(pattern, stream[:0], limit)  # the time excludes loading compiled code
         metrics = evaluate_rows(pattern, stream, limit).metrics
         partitions = tuple(np.diff(EventTable(stream, pattern).bounds).tolist())
     return RowExplanation(

@@ -279,6 +279,12 @@ def test_a_cell_of_sql(shell, capsys) -> None:
     assert run(shell, f"%%cep {options} --pattern\n{query}").within is not None
     found = run(shell, f"%%cep {options} --evaluator tree\n{query}")
     assert found.matches["top"].tolist() == [3.0, 5.0]
+    by_rows = run(
+        shell, f"%%cep {options} --explain\n{query.replace('B.x AS top', 'COUNT(*) AS n')}"
+    )
+    assert "COUNT(*)" in by_rows.reason
+    assert "No plan is chosen" in by_rows._repr_html_()
+    assert "partition" not in run(shell, f"%%cep {options} --explain\n{query}").describe()
     for line, cell, words in (
         ("--method a-seq", query, "--method is for patterns"),
         ("--plan", query.replace("SKIP TO NEXT ROW", "SKIP PAST LAST ROW"), "^^^^"),
@@ -287,3 +293,19 @@ def test_a_cell_of_sql(shell, capsys) -> None:
         done = shell.run_cell(f"%%cep {options} {line}\n{cell}", store_history=False)
         assert words in str(done.error_in_exec), line
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_rules_of_other_systems(shell) -> None:
+    shell.user_ns["logs"] = pd.DataFrame(
+        {"kind": [*"LLF"], "at": pd.date_range("2026-01-05", periods=3, freq="s"), "user": [*"aba"]}
+    )
+    options = "--data logs --columns kind,at"
+    sequence = "sequence by user with maxspan=1m [L where true] [F where true]"
+    rule = "correlation:\n  type: temporal_ordered\n  rules: [L, F]\n  group-by: [user]\n  timespan: 1m"
+    for dialect, cell in (("eql", sequence), ("sigma", rule)):
+        found = run(shell, f"%%cep {options} --dialect {dialect}\n{cell}")
+        assert found.matches.to_numpy().tolist() == [[0, 2]]
+        assert (
+            "matches"
+            in run(shell, f"%%cep {options} --dialect {dialect} --explain\n{cell}").describe()
+        )
