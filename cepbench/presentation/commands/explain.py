@@ -15,8 +15,7 @@ from cepbench.presentation.commands.options import declared, examples
 from cepbench.text_table import text_width
 
 if TYPE_CHECKING:
-    from cepbench.presentation.explainer.explanation import Explanation
-    from cepbench.presentation.explainer.workload import WorkloadExplanation
+    from cepbench.presentation.explainer.report import Report
 
 EXAMPLES = examples(
     "cepbench explain --pattern-name rare-last --data nasdaq-style/sample \\\n"
@@ -142,7 +141,7 @@ def _explains_rows(inputs: Inputs, html: Path | None, *, run: bool) -> bool:
     return True
 
 
-def _page(asked: str, found: Explanation | WorkloadExplanation) -> str:
+def _page(asked: str, found: Report) -> str:
     text = markup.escape(asked)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
