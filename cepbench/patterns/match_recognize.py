@@ -81,6 +81,8 @@ _OPERATORS = {
 }  # fmt: skip
 _CONDITIONS = ("=", "!=", "<", "<=", ">", ">=", "AND", "OR", "NOT", "IS NULL")
 _NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
+#: Snowflake's names.
+_SYNONYMS = {"LAG": "PREV", "LEAD": "NEXT"}
 _FUNCTIONS = (*_NAVIGATION, *ROW_AGGREGATES, "CLASSIFIER", "MATCH_NUMBER")
 
 
@@ -692,7 +694,9 @@ class _Reader:
         name = (node.name if is_anonymous else node.sql_name()).upper()
         mode, _, rest = name.partition("_")
         mode, name = (mode, rest.strip("_")) if mode in ("FINAL", "RUNNING") else ("", name)
-        listed = [] if is_anonymous else [node.this, node.args.get("expression")]
+        name = _SYNONYMS.get(name, name)
+        listed = [] if is_anonymous else [node.this]
+        listed += map(node.args.get, ("expression", "offset", "default"))
         arguments = [each for each in (*listed, *node.expressions) if each is not None]
         if name not in _FUNCTIONS:
             self._fail(

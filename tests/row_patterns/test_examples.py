@@ -1,4 +1,4 @@
-"""Queries as the manuals of Oracle, Flink and Trino have them, with the rows that they return."""
+"""Queries as the manuals of Oracle, Flink, Snowflake and Trino have them, with the rows that they return."""
 
 from __future__ import annotations
 
@@ -116,6 +116,24 @@ def test_rows_of_two_variables_by_subset() -> None:
     """
     found = rows(query, ticks([100, 80, 70, 90, 100, 120, 110]))
     assert found == [("ACME", 100, 70, 120)]
+
+
+def test_lag_and_lead_are_previous_and_next() -> None:
+    """Snowflake, Identifying Sequences of Rows: a fall and a rise, by LAG."""
+    query = """
+    SELECT * FROM stock_price_history MATCH_RECOGNIZE(
+      PARTITION BY symbol ORDER BY ts
+      MEASURES MATCH_NUMBER() AS match_number, FIRST(ts) AS start_date, LAST(ts) AS end_date,
+        COUNT(*) AS rows_in_sequence, COUNT(row_with_price_decrease.*) AS num_decreases
+      ONE ROW PER MATCH AFTER MATCH SKIP TO LAST row_with_price_increase
+      PATTERN(row_before_decrease row_with_price_decrease+ row_with_price_increase+)
+      DEFINE row_with_price_decrease AS price < LAG(price), row_with_price_increase AS price > LAG(price)
+    ) ORDER BY symbol, match_number;
+    """
+    expected = [("ACME", 1, 5, 10, 6, 1), ("ACME", 2, 10, 13, 4, 2), ("ACME", 3, 14, 18, 5, 2)]
+    assert rows(query, ACME) == expected
+    two = query.replace("price < LAG(price)", "price < LAG(price, 1) AND LEAD(price, 2) > 0")
+    assert rows(two, ACME) == rows(two.replace("LAG", "PREV").replace("LEAD", "NEXT"), ACME) != []
 
 
 def test_sessions() -> None:
