@@ -87,9 +87,10 @@ class WorkloadPlans(Plans):
         statistics = {query: equal_rates(its) for query, its in workload.patterns.items()}
         if not entry.is_builtin or generator is not None:
             plans.plan(statistics)
-        # A later plan may compute any query from scratch.
         plan = alone = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
         if initial is not None:
+            # A later plan may compute any query from scratch. Without a given plan the run begins with this one.
+            WorkloadDetector.of_plan(alone, asked)
             plan = checked_plan(workload, initial)
             try:
                 plan_cost(plan, statistics, plans.cost, plans.evaluator)
@@ -98,7 +99,6 @@ class WorkloadPlans(Plans):
                     f"of a virtual query of initial= ({', '.join(plan.virtual)}) nothing can be estimated, "
                     "as it is more specific than all queries; leave it out, or run the plan by cep.Detector"
                 ) from error
-        WorkloadDetector.of_plan(alone, asked)
         # A mapping, as was just checked; the given one may change.
         return replace(plans, asked=replace(asked, options=dict(asked.options or {}))), plan
 
