@@ -15,6 +15,7 @@ from cepbench.engines.adaptation.detector import (
     BATCH_SIZE,
     GAIN,
     NO_NODES,
+    POLICY,
     THRESHOLD,
     AdaptiveDetector,
 )
@@ -157,7 +158,7 @@ def adapt(
     cost: str | CostModel | None = None,
     threshold: float = THRESHOLD,
     gain: float = GAIN,
-    policy: str = "threshold",
+    policy: str = POLICY,
     initial: AnyPlan | WorkloadPlan | None = None,
     batch_size: int = BATCH_SIZE,
     output: str = "matches",
@@ -191,13 +192,14 @@ def adapt(
         The cost that plans minimize, and by which they are compared; by default ``throughput``, of a
         workload ``calibrated``.
     threshold : float
-        By how much a statistic may change before the policy ``threshold`` plans anew: the larger
-        value over the smaller one, minus 1; t in [mei2009]_.
+        By how much a statistic may change before the policies ``threshold`` and ``amortized`` plan
+        anew: the larger value over the smaller one, minus 1; t in [mei2009]_.
     gain : float
         By how much the running plan has to cost more than a new one, relative to that, for the new
         one to be installed; c in [mei2009]_.
     policy : str
-        A name in ``ADAPTATION_POLICIES``, in any case.
+        A name in ``ADAPTATION_POLICIES``, in any case; by default ``amortized``, by which planning is a
+        small share of the run.
     initial : OrderPlan, TreePlan, UnionPlan or WorkloadPlan, optional
         The first plan; by default one is made for the statistics of the first round.
     batch_size : int

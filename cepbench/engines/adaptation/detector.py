@@ -40,6 +40,9 @@ BATCH_SIZE = 65_536
 #: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
 THRESHOLD, GAIN = 0.5, 0.1
 
+#: The default policy.
+POLICY = "amortized"
+
 #: Why there are no metrics by node.
 NO_NODES = (
     "an adaptive evaluation has no metrics by node, as its plans have different ones; use cep.evaluate "
@@ -102,7 +105,7 @@ class AdaptiveDetector(Detector):
         cost: str | CostModel | None = None,
         threshold: float = THRESHOLD,
         gain: float = GAIN,
-        policy: str = "threshold",
+        policy: str = POLICY,
         initial: AnyPlan | WorkloadPlan | None = None,
         batch_size: int = BATCH_SIZE,
         output: str = "matches",

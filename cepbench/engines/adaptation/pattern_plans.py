@@ -11,6 +11,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import equal_rates, generator_for
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.tasks import task_for
+from cepbench.engines.detection.workload_evaluate import in_written_order
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.errors import AdaptationError
 from cepbench.patterns.model import (
@@ -26,9 +27,10 @@ from cepbench.patterns.model import (
 from cepbench.planning.costs.bounds import check_bounded, log_lower_bound
 from cepbench.planning.costs.branches import branch_problems, log_plan_cost
 from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.engine_work import joining_seconds
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
-from cepbench.planning.planners.generate import plan_branches
+from cepbench.planning.planners.generate import check_takes, plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.notes import log_sum
@@ -36,6 +38,10 @@ from cepbench.planning.statistics.model import Statistics
 
 #: The default cost.
 COST = "throughput"
+
+#: Seconds that planning takes for a branch, switching included; if the cost is one of joins, for each variable,
+#: or for two of the sets of variables that an exact generator tries.
+PLANNING = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,10 +81,14 @@ class PatternPlans(Plans):
                 "a window of length 0 has no arrival rates to adapt to; use cep.evaluate or "
                 "cep.Detector with a plan"
             )
-        # Made without statistics, to check all arguments before the first event.
+        # Without statistics, to check all arguments before the first event.
         problems = branch_problems(pattern, equal_rates(pattern), cost=model)
-        made: AnyPlan = plan_branches(pattern, problems, chosen, seed=how["seed"])
-        task = task_for(pattern, made if initial is None else initial, asked)
+        for problem in problems:
+            check_takes(chosen, problem)
+        if not (chosen.is_builtin and model.is_builtin):
+            plan_branches(pattern, problems, chosen, seed=how["seed"])
+        first = in_written_order(pattern, chosen.kind) if initial is None else initial
+        task = task_for(pattern, first, asked)
         assert task.plan is not None  # given or made above
         check_kind(task.plan, chosen)
         check_runs(task.evaluator, chosen)
@@ -126,6 +136,19 @@ class PatternPlans(Plans):
 
     def log_bound(self, plan: AnyPlan, problem: Sequence[CostedProblem]) -> float:
         return log_sum([log_lower_bound(its, plan.kind) for its in problem])
+
+    @property
+    def planning_seconds(self) -> float:
+        sizes = [len(branch.planned_names) for branch in self.queries.branches()]
+        if self.cost.form == "sets":
+            return PLANNING * len(sizes)
+        return PLANNING * sum(2**n / 2 if self.generator.exact else n for n in sizes)
+
+    def expected_seconds(self, plan: AnyPlan, statistics: Statistics) -> float:
+        counts, engine = self.task.output == "count", self.task.evaluator.name
+        seconds = joining_seconds(self.queries, statistics, plan, engine, counts=counts)
+        assert statistics.stream_rate is not None  # averages have it
+        return seconds / statistics.stream_rate
 
     def text(self, plan: AnyPlan) -> str:
         return plan.text

@@ -41,6 +41,8 @@ class Situation:
     gain: float
     #: The number of the round, from 0.
     round: int
+    #: Events since a plan was last made, those of this round included.
+    since: int
 
     @property
     def statistics(self) -> Any:
@@ -81,6 +83,12 @@ class Situation:
         found: float = self.plans.log_bound(self.plan, self.problems)
         return found
 
+    @property
+    def expected_seconds(self) -> float:
+        """What the running plan is expected to take for the events since a plan was last made."""
+        found: float = self.since * self.plans.expected_seconds(self.plan, self.statistics)
+        return found
+
     def changes(self) -> Iterator[tuple[str, float, float]]:
         """Name, previous and current value of each statistic that differs by more than its error."""
         return iter(()) if self.planned is None else self.averages.changes(self.planned)
@@ -119,6 +127,9 @@ class AdaptationPolicy:
             )
         return found
 
+
+#: The share of a run's time that planning may take under the policy ``amortized``.
+SHARE = 0.04
 
 #: Name → adaptation policy, in the order of registration.
 ADAPTATION_POLICIES = Registry(
@@ -173,6 +184,18 @@ def threshold(situation: Situation) -> str | None:
         change = max(before, now) / min(before, now) - 1
         if change > most:
             most, reason = change, f"{name}: {before:.3g}, now {now:.3g}"
+    return reason
+
+
+@adaptation_policy("amortized")
+def amortized(situation: Situation) -> str | None:
+    """As ``threshold``, once planning is a small share of what the run takes; the default.
+
+    Both are expected times, so that the same stream is planned for at the same events anywhere.
+    """
+    reason = threshold(situation)
+    if reason is None or SHARE * situation.expected_seconds < situation.plans.planning_seconds:
+        return None
     return reason
 
 

@@ -112,6 +112,15 @@ class Plans(ABC):
     def log_bound(self, plan: Any, problem: Any) -> float:
         """ln of a lower bound of the cost of all plans of this kind."""
 
+    @property
+    @abstractmethod
+    def planning_seconds(self) -> float:
+        """What a plan and a change to it are expected to take."""
+
+    @abstractmethod
+    def expected_seconds(self, plan: Any, statistics: Any) -> float:
+        """What a run by a plan is expected to take for each event of the stream."""
+
     @abstractmethod
     def text(self, plan: Any) -> str:
         """What tells a plan from others."""
@@ -146,8 +155,8 @@ class Rounds(Stateful):
     """A run by several plans in turn."""
 
     SAVED = (
-        "_position", "_time", "_averages", "_planned_for", "_switched", "_recent", "_taken", "_running",
-        "inner",
+        "_position", "_time", "_averages", "_planned_for", "_planned_at", "_switched", "_recent", "_taken",
+        "_running", "inner",
     )  # fmt: skip
 
     def __init__(self, plans: Plans, plan: Any) -> None:
@@ -161,6 +170,8 @@ class Rounds(Stateful):
         self._recent = RecentEvents(self._attributes, plans.span, self._position, EVENTS)
         #: The averages of each query with which a plan was last made.
         self._made_for: Mapping[str, Averaged] | None = None
+        #: The position of the first event since a plan was last made.
+        self._planned_at = self._position
         self._time: int | None = None
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
@@ -242,12 +253,13 @@ class Rounds(Stateful):
             threshold=plans.threshold,
             gain=plans.gain,
             round=number,
+            since=plans.asked.position + (number + 1) * plans.batch_size - self._planned_at,
         )
         reason = plans.policy.reason(situation)
         if reason is None:
             return
         plan = plans.following(plans.plan(situation.problems), self.plan)
-        self._made_for = measured
+        self._made_for, self._planned_at = measured, self._position
         if plans.text(plan) == plans.text(self.plan):
             return
         gain = relative_gain(situation.log_cost, plans.noted_cost(plan))

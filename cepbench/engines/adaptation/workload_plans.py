@@ -14,7 +14,7 @@ from cepbench.engines.detection.live import attributes_of
 from cepbench.engines.detection.planned import equal_rates
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.detection.workload_evaluate import workload_plan
+from cepbench.engines.detection.workload_evaluate import PLANNING, workload_plan
 from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import AdaptationError, StatisticsError
 from cepbench.planning.costs.model import CostModel
@@ -83,10 +83,14 @@ class WorkloadPlans(Plans):
                 "with virtual queries or plans of a generator there is no lower bound of the cost of a "
                 'workload; choose policy="threshold", or another planner without generator='
             )
-        # Made without statistics, to check all arguments before the first event.
+        # Without statistics, to check all arguments before the first event.
         statistics = {query: equal_rates(its) for query, its in workload.patterns.items()}
-        plan = plans.plan(statistics)
+        if not entry.is_builtin or generator is not None:
+            plans.plan(statistics)
+        plan = alone = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
         if initial is not None:
+            # A later plan may compute any query from scratch. Without a given plan the run begins with this one.
+            WorkloadDetector.of_plan(alone, asked)
             plan = checked_plan(workload, initial)
             try:
                 plan_cost(plan, statistics, plans.cost, plans.evaluator)
@@ -95,9 +99,6 @@ class WorkloadPlans(Plans):
                     f"of a virtual query of initial= ({', '.join(plan.virtual)}) nothing can be estimated, "
                     "as it is more specific than all queries; leave it out, or run the plan by cep.Detector"
                 ) from error
-        # A later plan may compute any query from scratch.
-        alone = replace(plans, planner="NAIVE").plan(statistics)
-        WorkloadDetector.of_plan(alone, asked)
         # A mapping, as was just checked; the given one may change.
         return replace(plans, asked=replace(asked, options=dict(asked.options or {}))), plan
 
@@ -158,6 +159,15 @@ class WorkloadPlans(Plans):
         for edge in costs.edges:
             least[edge.query] = min(least[edge.query], edge.cost)
         return math.log(math.fsum(least.values()))
+
+    @property
+    def planning_seconds(self) -> float:
+        return PLANNING * len(self.queries.patterns)
+
+    def expected_seconds(self, plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> float:
+        rate = next(iter(statistics.values())).stream_rate
+        assert rate is not None  # averages have it
+        return 1e-9 * plan_cost(plan, statistics, COST, self.evaluator) / rate
 
     def text(self, plan: WorkloadPlan) -> str:
         """The sources of the queries, the plans and orders of joins, and the virtual queries."""

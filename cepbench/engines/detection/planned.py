@@ -100,7 +100,8 @@ def sampled(
     """
     known = {} if known is None else known
     size = _EVENTS
-    if len(stream):
+    # Neighbours are close, however long the window is.
+    if len(stream) and not pattern.strategy.name.endswith("_contiguity"):
         length = max(1, int(stream.timestamps[-1] - stream.timestamps[0]))
         size = max(size, math.ceil(2 * len(stream) * pattern.window.length / length))
     if len(stream) <= 2 * _SLICES * size:

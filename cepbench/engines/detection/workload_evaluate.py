@@ -24,7 +24,7 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.runs.workload_result import Step, WorkloadMatches
 from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.patterns.model import Pattern
-from cepbench.planning.planners.sharing.generate import ERROR, plan_workload
+from cepbench.planning.planners.sharing.generate import is_worth_running, plan_workload
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.planning.plans.reuse import Reuse, can_be_reused, candidates_of
@@ -134,7 +134,7 @@ def _planned(
         for its in found.candidates
         if its.source is None and its.query in workload.patterns and its.cost is not None
     )
-    return found if found.cost is None or found.cost < (1 - ERROR) * alone else None
+    return found if found.cost is None or is_worth_running(found.cost, alone) else None
 
 
 class _Run:
@@ -286,11 +286,14 @@ def chosen_for(
 def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
     """A plan in written order for an evaluator; None for one that runs without."""
     kinds = [kind for kind in ("tree", "order") if runs_some(evaluator, kind)]
-    if evaluator.without_plan or not kinds:
-        return None
+    return None if evaluator.without_plan or not kinds else in_written_order(pattern, kinds[0])
+
+
+def in_written_order(pattern: Pattern, kind: str) -> AnyPlan:
+    """A plan of a kind, ``"tree"`` or ``"order"``, in written order."""
     plans: list[Plan] = [
         TreePlan(left_deep(branch.planned_names))
-        if kinds[0] == "tree"
+        if kind == "tree"
         else OrderPlan(branch.planned_names)
         for branch in pattern.branches()
     ]

@@ -22,7 +22,7 @@ from cepbench.patterns.equivalences import equated
 from cepbench.patterns.model import Aggregate, Pattern
 from cepbench.planning.costs.expected_rows import ExpectedRows
 from cepbench.planning.costs.logarithms import SMALLEST
-from cepbench.planning.costs.unit_costs import COUNTING, unit_costs
+from cepbench.planning.costs.unit_costs import COUNTING, TREE, unit_costs
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.tree import Tree, leaves, post_order, right_deep
 from cepbench.planning.statistics.model import Statistics
@@ -313,15 +313,25 @@ def expected_work(
         forms["joins"] = [
             its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True)
         ]
+    listed = _listed(branches, counts=counts)
+    return {
+        form: _sum([*parts, listed])
+        for form, parts in forms.items()
+        if not any(part is None for part in parts)
+    }
+
+
+def _listed(branches: Collection[EngineRows], *, counts: bool) -> dict[str, float]:
+    """The matches, and what it takes to list them."""
     listed = {"matches": sum(its.found for its in branches), "written": 0.0, "members": 0.0}
     if not counts:
         listed["written"] = sum(its.found * len(its.names) for its in branches)
         listed["members"] = sum(its.found * its.members for its in branches)
-    return {
-        form: _sum(parts) | listed
-        for form, parts in forms.items()
-        if not any(part is None for part in parts)
-    }
+    return listed
+
+
+def _nanoseconds(work: Mapping[str, float], costs: Mapping[str, float]) -> float:
+    return sum(amount * costs.get(kind, 0.0) for kind, amount in work.items())
 
 
 def _sum(parts: Iterable[Mapping[str, float] | None]) -> dict[str, float]:
@@ -337,6 +347,26 @@ def priced_in(engine: str, work: Collection[str]) -> tuple[str, str]:
     return (
         (COUNTING, "counted") if engine == "sase" and "counted" in work else (engine, FORMS[engine])
     )
+
+
+def joining_seconds(
+    pattern: Pattern, statistics: Statistics, plan: AnyPlan, engine: str, *, counts: bool
+) -> float:
+    """What an engine is expected to take to join along a plan, per second (or tick) of the stream.
+
+    One without costs of its own is priced as ``tree``.
+    """
+    alone = unit_costs()["alone"]
+    costs = alone[engine if FORMS.get(engine) == "joins" else TREE]
+    pairs = zip(pattern.branches(), plan.parts, strict=True)
+    branches = [(EngineRows(branch, statistics), part.tree) for branch, part in pairs]
+    work = _sum(
+        [
+            *(its.joined(tree, counts=counts) for its, tree in branches),
+            _listed([its for its, _ in branches], counts=counts),
+        ]
+    )
+    return 1e-9 * _nanoseconds(work, costs)
 
 
 def expected_seconds(
@@ -360,6 +390,6 @@ def expected_seconds(
         name, form = priced_in(engine, work)
         if form in work:
             costs = unit_costs()["alone"][name]
-            nanoseconds = sum(amount * costs.get(kind, 0.0) for kind, amount in work[form].items())
+            nanoseconds = _nanoseconds(work[form], costs)
             found[engine] = 1e-9 * (active * nanoseconds + branches * costs["opened"])
     return found

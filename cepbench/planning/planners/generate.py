@@ -135,21 +135,7 @@ def plan_problem(
     if generator is None:
         generator = default_generator(problem.n, cost=problem.cost)
     generator = find_generator(generator)
-    if not generator.takes(problem.cost):
-        able = [
-            its.name
-            for its in PLAN_GENERATORS.values()
-            if its.kind == generator.kind and its.takes(problem.cost)
-        ]
-        raise PlanningRefusedError(
-            f"{generator.name} does not minimize the cost {problem.cost.name}; "
-            f"{', '.join(able) or f'no generator of {generator.kind} plans'} can"
-        )
-    if generator.max_size is not None and problem.n > generator.max_size:
-        raise PlanningRefusedError(
-            f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
-            f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
-        )
+    check_takes(generator, problem)
     kind = PLAN_KINDS[generator.kind]
     seed = seed_from(seed, PlanGeneratorError)
     rng = np.random.default_rng(seed)
@@ -185,6 +171,25 @@ def plan_problem(
     elif generator.exact and search.complete:
         notes["log_bound"] = notes["log_cost"]
     return kind.named(indices, problem.names, **notes)
+
+
+def check_takes(generator: PlanGenerator, problem: CostedProblem) -> None:
+    """A PlanningRefusedError if a problem's cost or size is beyond a generator."""
+    if not generator.takes(problem.cost):
+        able = [
+            its.name
+            for its in PLAN_GENERATORS.values()
+            if its.kind == generator.kind and its.takes(problem.cost)
+        ]
+        raise PlanningRefusedError(
+            f"{generator.name} does not minimize the cost {problem.cost.name}; "
+            f"{', '.join(able) or f'no generator of {generator.kind} plans'} can"
+        )
+    if generator.max_size is not None and problem.n > generator.max_size:
+        raise PlanningRefusedError(
+            f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
+            f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
+        )
 
 
 _REMARKS = {

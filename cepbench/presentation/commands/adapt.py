@@ -11,7 +11,7 @@ from cepbench.presentation.commands.options import declared, examples
 
 EXAMPLES = examples(
     "cepbench adapt --pattern-name rare-last --data nasdaq-style/sample \\\n"
-    "    --generator DP-LD --batch-size 4000"
+    "    --generator DP-LD --batch-size 4000 --policy threshold"
 )
 
 
@@ -22,7 +22,7 @@ def adapt(
     evaluator: str | None = None,
     option: list[str] | None = None,
     cost: str = "throughput",
-    policy: str = "threshold",
+    policy: str = "amortized",
     threshold: float = 0.5,
     gain: float = 0.1,
     batch_size: int = 65_536,

@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, Situation
+from cepbench.engines.adaptation.policies import (
+    ADAPTATION_POLICIES,
+    SHARE,
+    Situation,
+    amortized,
+    threshold,
+)
 from cepbench.errors import (
     AdaptationError,
     CepbenchError,
@@ -41,8 +47,12 @@ DRIFT = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
 STEADY = segments((0.02, 0.49, 0.49), (0.02, 0.49, 0.49))
 
 
+#: The paper's policy plans whatever that costs.
+HOW = {"generator": "DP-LD", "batch_size": SIZE, "policy": "threshold"}
+
+
 def adapted(stream: cep.EventStream = DRIFT, **more: object) -> object:
-    return cep.adapt(PATTERN, stream, **{"generator": "DP-LD", "batch_size": SIZE, **more})
+    return cep.adapt(PATTERN, stream, **HOW | more)
 
 
 @pytest.mark.parametrize("policy", ["threshold", "bound", "clairvoyant"])
@@ -65,6 +75,36 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
     assert result.metrics.matches == len(expected.matches)
     assert result.metrics.events == len(DRIFT)
     assert result.metrics.partial_matches_created > 0
+
+
+@pytest.mark.parametrize(("generator", "cost"), [("DP-LD", "throughput"), ("ZSTREAM", "zstream")])
+def test_by_default_planning_is_a_small_share_of_the_run(generator: str, cost: str) -> None:
+    @cep.adaptation_policy("as by default")
+    def as_by_default(situation: Situation) -> str | None:
+        seen.append(situation)
+        reason = amortized(situation)
+        if threshold(situation) is not None:
+            (waited if reason is None else planned).append(situation)
+        return reason
+
+    how = {"generator": generator, "cost": cost, "batch_size": SIZE, "gain": 0.0, "output": "count"}
+    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
+    for window in (20, 2000):
+        seen: list[Situation] = []
+        waited: list[Situation] = []
+        planned: list[Situation] = []
+        found = cep.adapt(pattern.format(window), DRIFT, policy="as by default", **how)
+        its = cep.adapt(pattern.format(window), DRIFT, **how)
+        assert its.switches["position"].tolist() == found.switches["position"].tolist()
+        assert [situation.since for situation in seen[:2]] == [SIZE, 2 * SIZE]
+        expected = sum(situation.expected_seconds for situation in planned)
+        assert len(planned) * seen[0].plans.planning_seconds <= SHARE * expected
+        if window == 20:  # a few milliseconds
+            assert waited and not planned
+        else:
+            assert planned
+            later = seen[seen.index(planned[0]) + 1]
+            assert later.since == 2 * SIZE
 
 
 @pytest.mark.parametrize("what", ["the same plan", "a plan that gains too little"])
@@ -214,9 +254,9 @@ def test_what_cannot_adapt_is_refused() -> None:
 
 def test_returned_columns() -> None:
     pattern = f"{PATTERN} RETURN b, c.x"
-    detector = cep.AdaptiveDetector(pattern, generator="DP-LD", batch_size=SIZE)
+    detector = cep.AdaptiveDetector(pattern, **HOW)
     pushed = pd.concat([detector.push(batch) for batch in DRIFT.batches(2700)])
-    result = cep.adapt(pattern, DRIFT, generator="DP-LD", batch_size=SIZE)
+    result = cep.adapt(pattern, DRIFT, **HOW)
     expected = cep.evaluate(pattern, DRIFT, result.plan).matches
     assert len(result.switches) >= 1 and len(expected) > 100
     pd.testing.assert_frame_equal(result.matches, expected)
@@ -224,7 +264,7 @@ def test_returned_columns() -> None:
 
 
 def test_snapshots_resume_and_are_checked() -> None:
-    detector = cep.AdaptiveDetector(PATTERN, generator="DP-LD", batch_size=SIZE)
+    detector = cep.AdaptiveDetector(PATTERN, **HOW)
     unstarted = cep.AdaptiveDetector.restore(detector.snapshot())
     for batch in DRIFT.batches(2700):
         detector.push(batch)
@@ -256,10 +296,12 @@ def test_snapshots_resume_and_are_checked() -> None:
 
 def test_a_snapshot_keeps_its_generator_whatever_the_default_is() -> None:
     """As those do that were made when ZSTREAM was the default."""
-    detector = cep.AdaptiveDetector(PATTERN, generator="ZSTREAM", batch_size=SIZE)
-    assert cep.AdaptiveDetector(PATTERN).plan.generator == "DP-B"
+    detector = cep.AdaptiveDetector(PATTERN, **HOW | {"generator": "ZSTREAM"})
     first, *others = DRIFT.batches(2700)
     detector.push(first)
+    default = cep.AdaptiveDetector(PATTERN)
+    default.push(first)
+    assert default.plan.generator == "DP-B"
     restored = cep.AdaptiveDetector.restore(detector.snapshot())
     for batch in others:
         pd.testing.assert_frame_equal(restored.push(batch), detector.push(batch))

@@ -84,7 +84,8 @@ def test_a_given_plan_is_replaced_if_it_is_bad() -> None:
     bad = cep.WorkloadPlan(WORKLOAD, sources={"q1": "q2", "q2": None, "q3": None})
     how = {"initial": bad, "batch_size": SIZE, "output": "count"}
     assert cep.adapt(WORKLOAD, DRIFT, policy="static", **how).plan == bad
-    switches = cep.adapt(WORKLOAD, DRIFT, **how).switches
+    assert cep.adapt(WORKLOAD, DRIFT[:SIZE], **how).plan == bad
+    switches = cep.adapt(WORKLOAD, DRIFT, policy="threshold", **how).switches
     assert switches["reason"].iloc[0] == "the running plan was made without statistics"
     assert switches["old"].iloc[0] == "q1 from q2"
     assert switches["position"].iloc[0] == 0
@@ -129,6 +130,7 @@ def test_with_plans_of_a_generator() -> None:
         generator="DP-LD",
         evaluator="lazy-nfa",
         planner="NAIVE",
+        policy="threshold",
         gain=0.0,
         batch_size=SIZE,
     )
@@ -143,8 +145,9 @@ def test_the_plan_of_a_query_that_depends_on_all_events_stays() -> None:
     texts = {**{q: str(its) for q, its in WORKLOAD.patterns.items()}, "q4": f"{TAKEN}"}
     workload = cep.Workload(texts, hierarchy=HIERARCHY)
     detector = cep.AdaptiveDetector(
-        workload, generator="DP-LD", planner="NAIVE", gain=0.0, batch_size=SIZE, output="count"
-    )
+        workload, generator="DP-LD", planner="NAIVE", policy="threshold", gain=0.0, batch_size=SIZE,
+        output="count",
+    )  # fmt: skip
     counts = dict.fromkeys(texts, 0)
     for batch in ORDERS.batches(300):
         for query, number in detector.push(batch).items():

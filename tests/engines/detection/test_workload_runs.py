@@ -149,6 +149,24 @@ def test_each_query_runs_by_itself_where_planning_does_not_pay() -> None:
     assert long.steps["source"].isna().all() and long["q"].plan is not None
 
 
+@pytest.mark.parametrize(("most", "reusing"), [(1, 0), (6, 6)])
+def test_a_plan_runs_where_it_is_expected_to_save_more_than_estimates_err(
+    most: int, reusing: int
+) -> None:
+    costs = []
+
+    @cep.workload_planner("SOME")
+    def some(problem, rng):
+        children = [query for query in problem.scratch if query != "root"]
+        sources = dict.fromkeys(problem.scratch) | dict.fromkeys(children[:most], "root")
+        costs.append(problem.cost(sources) / problem.cost(dict.fromkeys(problem.scratch)))
+        return sources
+
+    found = cep.evaluate(FAMILY, of_types(40_000), "SOME", output="count")
+    assert found.steps["source"].notna().sum() == reusing
+    assert costs[0] < (0.75 if reusing else 1.0)
+
+
 def test_a_planner_is_one_of_matches() -> None:
     with pytest.raises(cep.CepbenchError, match="no planner of workloads 'CHASSE'"):
         cep.evaluate(FAMILY, of_types(100), "CHASSE")

@@ -367,7 +367,10 @@ def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ('policy = "every"', "policy 'p': policy is one of threshold, bound, static, clairvoyant"),
+        (
+            'policy = "every"',
+            "policy 'p': policy is one of threshold, amortized, bound, static, clairvoyant",
+        ),
         ('generator = "DP-B"', "policy 'p': policy is one of"),
         ('policy = "bound"\ngenerator = "D"', "policy 'p': no plan generator 'D'"),
         ('policy = "bound"\ngain = -1', "policy 'p': gain must be at least 0"),

@@ -175,6 +175,11 @@ def is_worth_planning(workload: Workload, stream: EventStream) -> bool:
     return PREPARING * len(types) < 2 * SHARE * UPDATE * apart
 
 
+def is_worth_running(cost: float, alone: float) -> bool:
+    """Whether a plan is expected to save more, of what the queries cost by themselves, than estimates err."""
+    return cost < (1 - ERROR) * alone
+
+
 def with_virtual(
     workload: Workload, statistics: Mapping[str, Statistics]
 ) -> tuple[Workload, dict[str, Statistics]]:
@@ -253,6 +258,6 @@ def _plan_of_cuts(
 ) -> WorkloadPlan:
     cuts, shares_prefixes = entry.plan(problem, rng)
     cost = problem.cost(cuts, shares_prefixes=shares_prefixes).total
-    if gains and cost > (1 - ERROR) * problem.unshared:
+    if gains and not is_worth_running(cost, problem.unshared):
         cuts, shares_prefixes, cost = {}, False, problem.unshared
     return WorkloadPlan(problem.workload, cuts, shares_prefixes, planner=entry.name, cost=cost)
