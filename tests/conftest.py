@@ -91,6 +91,7 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)  # tests leave few circles behind
 
 
 def pytest_sessionfinish() -> None:

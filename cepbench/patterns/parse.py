@@ -268,10 +268,12 @@ def _classes_from(given: object) -> Mapping[str, str] | None:
     )
 
 
+@functools.lru_cache(maxsize=64)
 def reread(text: str) -> Pattern:
     """Parse the ``str`` of a pattern, without the check that it can match.
 
-    Patterns built by hand and branches of OR may be unsatisfiable.
+    Patterns built by hand and branches of OR may be unsatisfiable. A live run that is saved and restored
+    again and again reads the same text each time.
     """
     with _collecting_later():
         return _Reader(PatternText(text, {})).pattern(_tree(text))

@@ -123,9 +123,9 @@ def _aggregators(name: str, *, endless: bool) -> Iterator[tuple[str, Way]]:
         yield "sharing", partial(cep.Aggregator, COUNTED_QUERIES, sharing=SHARING[name])
 
 
-def opened(name: str, *batches: cep.EventStream) -> Iterator[tuple[str, Way, Any]]:
-    """The ways that are not refused, each with what it opens, after some batches."""
-    for words, way in ways_of(name):
+def opened(name: str, *batches: cep.EventStream, each: int = 1) -> Iterator[tuple[str, Way, Any]]:
+    """The ways that are not refused, or each third or so of them, with what it opens, after some batches."""
+    for words, way in [*ways_of(name)][::-each][::-1]:
         try:
             live = way()
             for batch in batches:
@@ -162,7 +162,7 @@ def events(
 def growing() -> list[cep.EventStream]:
     """Ever more events in a window, so that also peaks and arrays grow after a snapshot."""
     gaps = np.repeat([4, 2, 1, 0], [12, 12, 18, 18])
-    return [events(at, at + 15, gaps=gaps) for at in range(0, 90, 15)]
+    return [events(at, at + 22, gaps=gaps) for at in range(0, 88, 22)]
 
 
 def contents(snapshot: Snapshot) -> dict[str, tuple[Any, ...]]:

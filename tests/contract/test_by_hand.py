@@ -1,4 +1,4 @@
-"""Examples worked by hand: the naive twin, and the evaluators along every plan there is."""
+"""Examples worked by hand: the naive twin, and the evaluators along every plan of every branch."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from tests.engines.detection.strategies import Case
 
 pytestmark = pytest.mark.kernel
 
+#: An evaluator takes one in so many examples event by event, restored after every fourth event.
+LIVE = 3
+
 
 def every_tree(names: tuple[str, ...]) -> Iterator[Any]:
     """All trees over the names, in every order of the leaves."""
@@ -32,8 +35,17 @@ def every_tree(names: tuple[str, ...]) -> Iterator[Any]:
             yield from itertools.product(every_tree(chosen), every_tree(others))
 
 
+def _together(plans: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    if SOAK is not None:
+        return itertools.product(*plans)
+    return itertools.islice(zip(*map(itertools.cycle, plans), strict=True), max(map(len, plans)))
+
+
 def every_plan(pattern: cep.Pattern, name: str) -> Iterator[Any]:
-    """All plans of one branch, or of all branches together, that an evaluator runs."""
+    """All plans of one branch that an evaluator runs; of several each one beside some of the others.
+
+    In a soak, all combinations.
+    """
     entry = cep.EVALUATORS[name]
     kinds = kinds_planned(entry)
     if not kinds:
@@ -42,7 +54,7 @@ def every_plan(pattern: cep.Pattern, name: str) -> Iterator[Any]:
     ways = {"order": (itertools.permutations, cep.OrderPlan), "tree": (every_tree, cep.TreePlan)}
     for kind in kinds:
         listed, made = ways[kind]
-        for parts in itertools.product(*map(listed, names)):
+        for parts in _together([[*listed(its)] for its in names]):
             plans = [made(part) for part in parts]
             plan = plans[0] if len(plans) == 1 else cep.UnionPlan(plans)
             if refused(entry, pattern, plan) is None:
@@ -50,9 +62,12 @@ def every_plan(pattern: cep.Pattern, name: str) -> Iterator[Any]:
 
 
 @pytest.mark.seeded
-@pytest.mark.parametrize(("text", "events", "expected"), [*worked_by_hand()])
-def test_every_plan(text: str, events: pd.DataFrame, expected: set[Labelled]) -> None:
-    """By the evaluators that run it in turn, in a soak by all; the first ones by all, and live."""
+@pytest.mark.parametrize(
+    ("number", "text", "events", "expected"),
+    [(number, *example) for number, example in enumerate(worked_by_hand())],
+)
+def test_every_plan(number: int, text: str, events: pd.DataFrame, expected: set[Labelled]) -> None:
+    """By the evaluators that run it in turn, the first plans by all; in a soak all of it by all."""
     pattern = cep.parse(f"PATTERN {text}")
     assert twin(pattern, events) == expected
     case = Case(pattern, events)
@@ -60,15 +75,16 @@ def test_every_plan(text: str, events: pd.DataFrame, expected: set[Labelled]) ->
     evaluators = able(pattern)
     assert evaluators
     singly = [*stream.batches(1)]
+    restored = [row % 4 == 1 for row in range(len(singly))]
     runners: dict[str, tuple[Any, list[str]]] = {}
-    for name in evaluators:
-        for number, plan in enumerate(every_plan(pattern, name)):
-            if number == 0:  # event by event, restored after every fourth one
-                restored = [row % 4 == 1 for row in range(len(singly))]
-                check_in_batches(case, expected, plan, name, singly, restored)
+    for turn, name in enumerate(evaluators, number):
+        plans = [*every_plan(pattern, name)]
+        if plans and (SOAK is not None or turn % LIVE == 0):
+            check_in_batches(case, expected, plans[0], name, singly, restored)
+        for plan in plans:
             runners.setdefault(repr(plan), (plan, []))[1].append(name)
-    for number, (plan, names) in enumerate(runners.values()):
-        in_turn = [names[number % len(names)]]
-        for name in in_turn if SOAK is None and number > 1 else names:
+    for turn, (plan, names) in enumerate(runners.values()):
+        in_turn = [names[turn % len(names)]]
+        for name in in_turn if SOAK is None and turn > 1 else names:
             result = cep.evaluate(pattern, stream, plan, evaluator=name)
             assert set(found_in(pattern, result.matches)) == expected, (name, plan)

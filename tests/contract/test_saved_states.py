@@ -34,7 +34,7 @@ VARYING = ("second", "bytes", "latency", "share", "comparisons", "reprocessed")
 UNCOUNTED = ("sharing",)
 
 #: Of each way: arrays that are damaged, flips in some, pairs swapped, forged arrays, and damaged files.
-ARRAYS, FLIPS, SWAPS, FORGED, FILES = 12, 12, 6, 6, 5
+ARRAYS, FLIPS, SWAPS, FORGED, FILES = 4, 6, 3, 6, 5
 
 #: Changes of an array for which a forger takes the digest anew.
 FORGERIES: tuple[Callable[[np.ndarray, np.random.Generator], np.ndarray], ...] = (
@@ -166,7 +166,7 @@ def test_files(name: str, seeds: Any, tmp_path: Path) -> None:
     """Saved and loaded; damaged, refused or the same: not every bit of a zip file has a meaning."""
     rng = np.random.default_rng(seeds(1)[0])
     file = tmp_path / "made" / "state"
-    for words, _, live in opened(name, events(0, 45)):
+    for words, _, live in opened(name, events(0, 45), each=3):
         live.save(file)
         loaded = type(live).load(file)
         assert (type(loaded), loaded.position) == (type(live), live.position)
@@ -204,7 +204,7 @@ def is_refused(restore: Callable[[], Any], taken: dict[str, Any]) -> bool:
 @LASTING
 def test_snapshots_of_another_kind(name: str) -> None:
     """The message names the class that restores it."""
-    for words, _, live in opened(name, events(0, 45)):
+    for words, _, live in opened(name, events(0, 45), each=5):
         due = next(kind for kind in KINDS if isinstance(live, kind))
         for kind in {*KINDS} - {due}:
             with pytest.raises(SnapshotError, match=rf"restore it by cep\.{due.__name__}\.restore"):

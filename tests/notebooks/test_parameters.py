@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
+from cepbench.presentation.reporting.forked_kernels import Kernel
 from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
 from cepbench.presentation.reporting.opening import open_notebook
 from cepbench.presentation.reporting.parameters import checked_parameters, literals
@@ -106,8 +107,9 @@ def test_the_kernel_has_what_was_checked(tmp_path: Path) -> None:
 
     def run(**parameters: Any) -> Any:
         return papermill.execute_notebook(
-            path, tmp_path / "x.ipynb", parameters, cwd=tmp_path, progress_bar=False
-        )
+            path, tmp_path / "x.ipynb", parameters, cwd=tmp_path, progress_bar=False,
+            kernel_manager_class=Kernel,
+        )  # fmt: skip
 
     done = run(changes='{"patterns": 4}')
     assert done.cells[-1].outputs[0]["data"]["text/plain"] == "5"

@@ -39,7 +39,7 @@ def check_rounds(
 
 
 @given(case=aggregate_cases(), scope=st.sampled_from(["window", "trigger", "stream"]))
-@examples(30)
+@examples(12)
 def test_a_batch_is_processed_in_rounds(case: Case, scope: str) -> None:
     check_rounds(case.pattern, case.stream, scope, 3)
 

@@ -61,6 +61,9 @@ SHELLS: dict[str, Callable[[], Any]] = {
 
 EVENTS = 600
 
+#: Events in a batch.
+BATCH = 20
+
 #: How many keys may be kept, of 100; there are three in a window, and a few windows of events in a batch.
 LONGEST = 80
 
@@ -89,9 +92,9 @@ def test_texts_of_the_past_are_evicted_and_no_match_is_lost(name: str) -> None:
     whole, live = SHELLS[name](), SHELLS[name]()
     expected = [whole.push(_stream(0, EVENTS)), whole.flush()]
     found = []
-    for first in range(0, EVENTS, 10):
-        found.append(live.push(_stream(first, first + 10)))
-        if first % 300 == 290:
+    for first in range(0, EVENTS, BATCH):
+        found.append(live.push(_stream(first, first + BATCH)))
+        if first % 300 == 300 - BATCH:
             saved = live.snapshot()
             known = b"".join(part.tobytes() for part in saved.values())
             keys = [int(number) for number in re.findall(rb"key (\d+)", known)]
@@ -104,12 +107,12 @@ def test_texts_of_the_past_are_evicted_and_no_match_is_lost(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in SHELLS if name in cep.EVALUATORS])
 def test_restores_do_not_let_a_state_grow(name: str) -> None:
     live, sizes = SHELLS[name](), []
-    for first in range(0, EVENTS, 10):
-        live.push(_stream(first, first + 10))
+    for first in range(0, EVENTS, BATCH):
+        live.push(_stream(first, first + BATCH))
         saved = live.snapshot()
         sizes.append(sum(part.nbytes for part in saved.values()))
         live = live.restore(saved)
-    early, late = (max(part) for part in (sizes[10:30], sizes[-20:]))
+    early, late = (max(part) for part in (sizes[5:15], sizes[-10:]))
     assert late < 1.5 * early, sizes
 
 

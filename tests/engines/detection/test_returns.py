@@ -32,7 +32,7 @@ EVENTS = STREAM.assign(
 
 @pytest.mark.parametrize("family", ["Kleene and negation", "disjunction", "everything"])
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_columns_are_those_of_the_twin(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     asked = replace(case.pattern, returns=data.draw(returns(case.pattern)))

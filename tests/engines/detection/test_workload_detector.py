@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.planning.plans.reuse import reuses
+from tests.budgets import crossed
 from tests.engines.reuse.test_reuse import HIERARCHY, SEQUENCES, TEN, frames, plans
 
 
@@ -306,12 +307,15 @@ def _listed(found):
     }
 
 
-@pytest.mark.parametrize("output", ["matches", "count"])
-@pytest.mark.parametrize("evaluator", [None, "zstream", "sase", "hierarchical-stacks"])
-@pytest.mark.parametrize("texts", [_PLAIN, _RETURNS])
+@pytest.mark.seeded
 @pytest.mark.parametrize(
-    "removed",
-    [["specific"], ["other"], ["specific", "other"], ["general", "specific"], ["above other"]],
+    ("texts", "removed", "evaluator", "output"),
+    crossed(
+        [_PLAIN, _RETURNS],
+        [["specific"], ["other"], ["specific", "other"], ["general", "specific"], ["above other"]],
+        [None, "zstream", "sase", "hierarchical-stacks"],
+        ["matches", "count"],
+    ),
 )
 def test_snapshots_after_queries_were_removed(texts, removed, evaluator, output) -> None:
     """Also of sources that nothing is computed from any more."""

@@ -50,7 +50,7 @@ def case_of(rng: np.random.Generator) -> Case:
 def test_the_matches_of_the_naive_automaton(seeds) -> None:
     """Counted, listed or compressed, in batches, restored after any of them."""
     matched = 0
-    for seed in seeds(120):
+    for seed in seeds(50):
         rng = np.random.default_rng(seed)
         case = case_of(rng)
         expected = automaton_matches(case.pattern, case.events)
@@ -69,7 +69,7 @@ def test_the_matches_of_the_naive_automaton(seeds) -> None:
             )
         assert result.compressed.count() == len(expected)
         assert set(found_in(case.pattern, result.matches)) == expected
-    assert matched > 30
+    assert matched > 12
 
 
 def test_loops_wait_for_the_last_item() -> None:

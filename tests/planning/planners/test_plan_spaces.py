@@ -16,7 +16,7 @@ from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.planning.plans.model import OrderPlan, Plan
 from cepbench.planning.statistics.model import Statistics
-from tests.budgets import examples
+from tests.budgets import crossed, examples
 from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL, affordable
 from tests.naive import plans as naive
 from tests.naive.costs import partial_matches
@@ -153,12 +153,10 @@ def test_every_generator_of_the_registry_is_tested_here() -> None:
 
 
 @pytest.mark.kernel
-@readings
-@every_search
-@pytest.mark.parametrize("n", range(1, 7))
-def test_the_plan_is_the_cheapest_of_its_space(name, operator, time_selectivity, n, seeds) -> None:
+@pytest.mark.parametrize(("name", "reading", "n"), crossed(SPACES, READINGS, range(1, 7)))
+def test_the_plan_is_the_cheapest_of_its_space(name, reading, n, seeds) -> None:
     for seed in seeds(4 if n < 6 else 1):
-        assert_cheapest(random_case(seed, n, operator, time_selectivity).in_floats(), name)
+        assert_cheapest(random_case(seed, n, *reading).in_floats(), name)
 
 
 @pytest.mark.parametrize(("name", "n"), [("DP-LD", 8), ("DP-B", 7), ("ZSTREAM", 9)])
@@ -186,12 +184,12 @@ def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, 
 
 
 @pytest.mark.kernel
-@readings
-@pytest.mark.parametrize("name", affordable(LOCAL_SEARCHES))
-@pytest.mark.parametrize("n", range(1, 8))
-def test_a_local_search_ends_in_a_local_minimum(name, operator, time_selectivity, n, seeds) -> None:
+@pytest.mark.parametrize(
+    ("name", "reading", "n"), crossed(affordable(LOCAL_SEARCHES), READINGS, range(1, 8))
+)
+def test_a_local_search_ends_in_a_local_minimum(name, reading, n, seeds) -> None:
     for seed in seeds(5):
-        case = random_case(seed, n, operator, time_selectivity).in_floats()
+        case = random_case(seed, n, *reading).in_floats()
         made = found(case, name, seed)
         cost = case.order_cost(made.order)
         assert np.exp(made.log_cost) == pytest.approx(cost, rel=1e-9)
