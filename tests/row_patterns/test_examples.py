@@ -83,7 +83,9 @@ def test_rows_in_the_order_of_the_query() -> None:
         + "ORDER BY end_tstamp DESC"
     )
     assert rows(query, ACME) == [(14,), (10,), (5,)]
-    with pytest.raises(StreamError, match="line 10, column 10: top: MATCH_RECOGNIZE returns symbol"):
+    with pytest.raises(
+        StreamError, match="line 10, column 10: top: MATCH_RECOGNIZE returns symbol"
+    ):
         rows(V_SHAPE.format(rows="") + "ORDER BY top", ACME)
 
 
@@ -278,7 +280,7 @@ def test_what_is_for_plans_is_refused() -> None:
         cep.evaluate(pattern, stream, evaluator="tree")
     with pytest.raises(EvaluationError, match="plan= is not for row patterns"):
         cep.evaluate(pattern, stream, cep.OrderPlan(["a"]))
-    with pytest.raises(cep.CepbenchError, match="SKIP TO NEXT ROW has one; cep.evaluate runs"):
+    with pytest.raises(cep.CepbenchError, match="SKIP TO NEXT ROW has one; "):
         cep.Detector(pattern)  # type: ignore[call-overload]
 
 
