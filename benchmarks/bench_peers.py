@@ -206,6 +206,7 @@ def measure(
         data = data_of(events, seed)
         for window in windows:
             for task in tasks:
+                print(f"{events:,} events, {window} s, {task.name}", file=sys.stderr)
                 cell = {"task": task.name, "events": events, "window": window, "seed": seed}
                 rows += _cell(cell, task, data, repetitions, limit, slow)
     return pd.DataFrame(rows)
@@ -237,6 +238,9 @@ def _cell(
         except TooSlow as error:
             slow[task.name, name] = (cell["events"], cell["window"])
             note(name, str(error))
+            continue
+        except cep.errors.NotInstalledError as error:
+            note(name, f"not installed; {error}")
             continue
         except Exception as error:  # what an engine says for want of memory, or of a word
             note(name, str(error).splitlines()[0][:80])
@@ -274,10 +278,13 @@ def summary(rows: pd.DataFrame) -> str:
     others = best.drop(columns=OURS)
     ratios = others.div(best[OURS], axis=0)
     ahead = ratios.stack()
-    ahead = ahead[ahead < 1].sort_values()
+    ahead = 1 / ahead[ahead < 1]
     first = [
-        f"{name} is ahead on {task} ({events:,} events, {window / 60:g} minutes): {1 / ratio:.1f} times as fast"
-        for (events, window, task, name), ratio in ahead.items()
+        f"{name} is ahead on {task}, up to {its.max():.1f} times as fast, in {len(its)} of "
+        f"{ratios.xs(task, level='task')[name].notna().sum()} cells"
+        for (name, task), its in sorted(
+            ahead.groupby(["peer", "task"]), key=lambda group: -group[1].max()
+        )
     ] or ["Nobody is ahead on any cell."]
     rate = (events / best[OURS] / 1e6).map("{:.1f}".format)
     low, high = ((events / its / 1e6).map("{:.1f}".format) for its in (spread.max(), spread.min()))
