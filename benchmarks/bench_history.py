@@ -134,14 +134,14 @@ def _seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - before
 
 
-def entry_of(rows: pd.DataFrame, commit: str, processor: str) -> pd.DataFrame:
+def entry_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows as they are kept: quartiles and median of the ratios of each cell."""
     ratios = rows.groupby("cell", sort=False)["ratio"].quantile([0.25, 0.5, 0.75]).unstack()
     ratios.columns = pd.Index(["low", "median", "high"])
     kept = ratios.round(4).reset_index()
-    kept.insert(0, "processor", processor)
+    kept.insert(0, "processor", processor())
     kept.insert(0, "date", f"{datetime.now(UTC):%Y-%m-%d}")
-    kept.insert(0, "commit", commit)
+    kept.insert(0, "commit", commit())
     return kept
 
 
@@ -150,18 +150,19 @@ def compared(now: pd.DataFrame, history: pd.DataFrame) -> str:
     like = history[history["processor"].isin(now["processor"])]
     if like.empty:
         return "no earlier figures of this processor\n" + now.to_string(index=False)
-    commit, date = like.iloc[-1][["commit", "date"]]
-    last = like[like["commit"] == commit].drop_duplicates("cell", keep="last").set_index("cell")
+    then, date = like.iloc[-1][["commit", "date"]]
+    last = like[like["commit"] == then].drop_duplicates("cell", keep="last").set_index("cell")
     its = now.set_index("cell").join(last[["low", "median", "high"]], rsuffix=" before")
     its["times"] = (its["median"] / its["median before"]).round(2)
     slower = its[(its["times"] > SLOWER) & (its["low"] > its["high before"])]
     lines = [f"{name} takes {row['times']} times as long" for name, row in slower.iterrows()]
     first = "\n".join(lines) or f"nothing is slower by {SLOWER - 1:.0%}"
     shown = its[["low", "median", "high", "median before", "times"]].to_string()
-    return f"{first}, against {commit} of {date}\n{shown}"
+    return f"{first}, against {then} of {date}\n{shown}"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """That of the checkout, with a mark if it was changed."""
     said = subprocess.run(
         ["git", "-C", HISTORY.parent, "describe", "--always", "--dirty"],
         capture_output=True, text=True, check=False,
@@ -169,7 +170,7 @@ def _commit() -> str:
     return said.stdout.strip() or "unknown"
 
 
-def _processor() -> str:
+def processor() -> str:
     """Its model, where Linux tells it."""
     about = Path("/proc/cpuinfo")
     lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
@@ -184,7 +185,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--history", type=Path, default=HISTORY)
     given = parser.parse_args(arguments)
     rows = measure(given.events, given.repetitions, given.seed)
-    now = entry_of(rows, _commit(), _processor())
+    now = entry_of(rows)
     history = pd.read_csv(given.history) if given.history.exists() else now.head(0)
     print(compared(now, history))
     if not given.compare:

@@ -17,11 +17,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
+from bench_history import commit, processor
 from command_line import parser_of, write
 from peer_queries import TASKS, Task, in_numpy, in_polars, in_sql, pl
 
@@ -41,6 +43,24 @@ MOST_SENT = 1_000_000
 
 #: Said of who was too slow before.
 LATER = "took too long for less"
+
+_PAGE = """\
+# Peers
+
+```sh
+make peers          # chDB, CORE and Flink, each in an environment of its own
+make bench-peers BENCH_ARGS="--page docs/peers.md"
+```
+
+Seven patterns, one event a second of ten types, all matches made and equal event by event before anything is timed; CPU time in
+one thread, with everything in memory before. cepbench reads one stream of all types, and chooses a plan and an engine each time;
+the others have a table for each type, and queries that were written by hand for the pattern, the best that we found:
+`benchmarks/peer_queries.py`. Measured at {commit} on {processor}.
+
+```text
+{printed}
+```
+"""
 
 Run = Callable[[int], tuple[list[float], Sequence[Match]]]
 
@@ -312,6 +332,9 @@ def main(arguments: Sequence[str]) -> None:
     )
     known = [task.name for task in TASKS]
     parser.add_argument("--tasks", nargs="+", choices=known, default=known)
+    parser.add_argument(
+        "--page", type=Path, help="where to write the table as a page of the documentation"
+    )
     given = parser.parse_args(arguments)
     tasks = [task for task in TASKS if task.name in given.tasks]
     rows = measure(
@@ -323,12 +346,16 @@ def main(arguments: Sequence[str]) -> None:
         given.limit,
     )
     load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
-    print(
+    printed = (
         f"peers, seed {given.seed}, {given.repetitions} repetitions, CPU time; cepbench "
         f"{cep.__version__}, DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy "
-        f"{np.__version__}, one thread each; load of the machine {load}"
+        f"{np.__version__}, one thread each; load of the machine {load}\n{summary(rows)}"
     )
-    print(summary(rows))
+    print(printed)
+    if given.page:
+        given.page.write_text(
+            _PAGE.format(commit=commit(), processor=processor(), printed=printed), encoding="utf-8"
+        )
     write(rows, given.out)
 
 

@@ -1,0 +1,14 @@
+# The workbench with packages, compiled kernels and Java, from Debian and PyPI alone:
+#   docker build -t cepbench . && docker run --rm -it -p 8888:8888 cepbench
+FROM debian:12-slim
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends make python3 python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+RUN useradd --create-home reviewer
+USER reviewer
+WORKDIR /home/reviewer/cepbench
+COPY --chown=reviewer . .
+RUN make env
+ENV PATH=/home/reviewer/cepbench/.venv/bin:$PATH
+EXPOSE 8888
+CMD ["jupyter", "lab", "--ip=0.0.0.0", "--no-browser"]
