@@ -57,7 +57,7 @@ def neighbours(
 @given(data=st.data())
 @examples(3)
 def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObject) -> None:
-    frame = events(1_200, data.draw(st.integers(0, 9)))
+    frame = events(3_000, data.draw(st.integers(0, 9)))
     window = data.draw(st.sampled_from([5, 60, 10_000]))
     names = "abcd"[: len(kinds)]
     items = (
@@ -76,7 +76,7 @@ def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObje
         result = evaluate(pattern, stream, plan, evaluator=evaluator)
         assert sorted(row for _, row in found_in(pattern, result.matches)) == expected
         detector, found = Detector(pattern, plan, evaluator=evaluator), []
-        size = data.draw(st.sampled_from([17, 256]))
+        size = data.draw(st.sampled_from([17, 256, 1_000]))
         for begin in range(0, len(stream), size):
             found += found_in(pattern, detector.push(stream[begin : begin + size]))
             if data.draw(st.booleans()):
