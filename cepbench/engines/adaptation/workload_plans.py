@@ -88,9 +88,9 @@ class WorkloadPlans(Plans):
         if not entry.is_builtin or generator is not None:
             plans.plan(statistics)
         plan = alone = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
+        # A later plan may compute any query from scratch.
+        WorkloadDetector.of_plan(alone, asked)
         if initial is not None:
-            # A later plan may compute any query from scratch. Without a given plan the run begins with this one.
-            WorkloadDetector.of_plan(alone, asked)
             plan = checked_plan(workload, initial)
             try:
                 plan_cost(plan, statistics, plans.cost, plans.evaluator)

@@ -147,7 +147,7 @@ def test_very_large_sets_have_a_finite_cost() -> None:
     assert all(np.isfinite(seconds) for seconds in its.values())
 
 
-@pytest.mark.parametrize("length", [900, 9000])
+@pytest.mark.parametrize("length", [2700, 9000])
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(id)"])
 def test_joins_look_at_the_whole_window_for_the_next_event_of_a_set(
     strategy: str, length: int, stream: cep.EventStream

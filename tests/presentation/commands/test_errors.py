@@ -82,7 +82,7 @@ MISTAKES = {
     "statistics that are not UTF-8": (
         f"plan '{GOOD}' --statistics {{folder}}/latin.toml", 1, ["JSON", "rates"],
     ),
-    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["neither a pattern nor"]),
+    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["is not UTF-8", "save it"]),
     "a plugin that is not UTF-8": (
         f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/latin.py", 1, ["latin.py", "line 1"],
     ),
