@@ -30,6 +30,23 @@ EVENTS = STREAM.assign(
 )
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", ["sase", "tree", "lazy-nfa"])
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_values_of_sets_after_events_have_gone(evaluator: str, size: int) -> None:
+    """Live, where the first of the events that are kept is no longer the first of the stream."""
+    kinds = "DDDDDDDDABBCDDDDDABC"
+    frame = pd.DataFrame({"type": list(kinds), "time": range(20), "x": np.arange(20.0)})
+    text = """PATTERN SEQ(A a, KL(B b), C c) WITHIN 3 units
+        RETURN b[1].x AS first, b[last].x AS latest, sum(b[].x) AS total"""
+    plan = None if evaluator == "sase" else cep.OrderPlan(("a", "b", "c"))
+    live = cep.Detector(text, plan, evaluator=evaluator)
+    batches = stream_of(frame).batches(size)
+    found = [live.push(batch) for batch in batches] + [live.flush()]
+    rows = [tuple(row) for part in found for row in part.itertuples(index=False)]
+    assert sorted(rows) == [(9, 9, 9), (9, 10, 19), (10, 10, 10), (18, 18, 18)]
+
+
 @pytest.mark.parametrize("family", ["Kleene and negation", "disjunction", "everything"])
 @given(data=st.data())
 @examples(5)
