@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.adaptation.policies import (
-    ADAPTATION_POLICIES,
-    SHARE,
-    Situation,
-    amortized,
-    threshold,
-)
+from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, Situation
 from cepbench.errors import (
     AdaptationError,
     CepbenchError,
@@ -24,28 +18,11 @@ from cepbench.errors import (
 )
 from cepbench.planning.planners.greedy import greedy
 from tests.contract.snapshots import header_of, with_digest, with_header
-from tests.engines.detection.strategies import stream_of
+from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
 
 pytestmark = pytest.mark.kernel
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 units")
-
-#: Events of each segment, in rounds of :data:`SIZE`.
-SEGMENT, SIZE = 20_000, 2000
-
-
-def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
-    """A tick a unit of time, of types with these probabilities."""
-    rng = np.random.default_rng(0)
-    types = np.concatenate([rng.choice(list("ABC"), SEGMENT, p=each) for each in rates])
-    events = {"type": types, "time": np.arange(len(types)), "x": rng.random(len(types))}
-    return stream_of(pd.DataFrame(events))
-
-
-#: First a is rare, then c.
-DRIFT = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
-STEADY = segments((0.02, 0.49, 0.49), (0.02, 0.49, 0.49))
-
 
 #: The paper's policy plans whatever that costs.
 HOW = {"generator": "DP-LD", "batch_size": SIZE, "policy": "threshold"}
@@ -75,36 +52,6 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
     assert result.metrics.matches == len(expected.matches)
     assert result.metrics.events == len(DRIFT)
     assert result.metrics.partial_matches_created > 0
-
-
-@pytest.mark.parametrize(("generator", "cost"), [("DP-LD", "throughput"), ("ZSTREAM", "zstream")])
-def test_by_default_planning_is_a_small_share_of_the_run(generator: str, cost: str) -> None:
-    @cep.adaptation_policy("as by default")
-    def as_by_default(situation: Situation) -> str | None:
-        seen.append(situation)
-        reason = amortized(situation)
-        if threshold(situation) is not None:
-            (waited if reason is None else planned).append(situation)
-        return reason
-
-    how = {"generator": generator, "cost": cost, "batch_size": SIZE, "gain": 0.0, "output": "count"}
-    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
-    for window in (20, 2000):
-        seen: list[Situation] = []
-        waited: list[Situation] = []
-        planned: list[Situation] = []
-        found = cep.adapt(pattern.format(window), DRIFT, policy="as by default", **how)
-        its = cep.adapt(pattern.format(window), DRIFT, **how)
-        assert its.switches["position"].tolist() == found.switches["position"].tolist()
-        assert [situation.since for situation in seen[:2]] == [SIZE, 2 * SIZE]
-        expected = sum(situation.expected_seconds for situation in planned)
-        assert len(planned) * seen[0].plans.planning_seconds <= SHARE * expected
-        if window == 20:  # a few milliseconds
-            assert waited and not planned
-        else:
-            assert planned
-            later = seen[seen.index(planned[0]) + 1]
-            assert later.since == 2 * SIZE
 
 
 @pytest.mark.parametrize("what", ["the same plan", "a plan that gains too little"])
