@@ -4,11 +4,11 @@ FROM debian:12-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends make python3 python3-venv \
     && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home reviewer
+RUN useradd --create-home reviewer && install --directory --owner reviewer /cepbench
 USER reviewer
-WORKDIR /home/reviewer/cepbench
+WORKDIR /cepbench
 COPY --chown=reviewer . .
 RUN make env
-ENV PATH=/home/reviewer/cepbench/.venv/bin:$PATH
+ENV PATH=/cepbench/.venv/bin:$PATH
 EXPOSE 8888
 CMD ["jupyter", "lab", "--ip=0.0.0.0", "--no-browser"]

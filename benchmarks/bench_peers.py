@@ -313,12 +313,14 @@ def summary(rows: pd.DataFrame) -> str:
     shown.insert(0, OURS, rate + " [" + low + ", " + high + "]")
     shown.insert(0, "matches", matches.map("{:,}".format))
     counted = (
-        f"{OURS} in million events/s [least, most]; of the others how many times as long they take"
+        f"{OURS} in million events/s [least, most]; of the others how many times as long they take, "
+        "nothing where one cannot say the pattern, or took too long for less"
     )
     unknown = rows[~rows["note"].isin(["", LATER])]
     reasons = unknown.drop_duplicates(["contestant", "note"])
     notes = [f"{row.contestant}, {row.task}: {row.note}" for row in reasons.itertuples()]
-    return "\n".join([*first, counted, shown.to_string(), *notes])
+    lines = [*first, counted, *shown.to_string().splitlines(), *notes]
+    return "\n".join(map(str.rstrip, lines))
 
 
 def main(arguments: Sequence[str]) -> None:
