@@ -41,7 +41,7 @@ FORMS = {
     "lazy-nfa-instances": "joins",
 }
 
-#: How often, while it is stored: once a step of the kernels, of which about so many are in a window.
+#: Steps of the kernels in a window: in each, a stored row looks again for events that begin its set.
 _LOOKS = 9.0
 
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.

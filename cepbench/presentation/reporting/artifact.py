@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pandas as pd
@@ -54,13 +55,15 @@ those of its notebook with its sweeps, which other claims on the same page share
 def text_of(report: Path) -> Iterator[str]:
     """The lines of the file, by a finished report."""
     space = sum(file.stat().st_size for file in report.rglob("*") if file.is_file()) / (1 << 30)
-    machine = ""
     tables = []
     for study in STUDIES.values():
-        minutes, machine = _minutes(study, report, machine)
+        minutes = _minutes(study, report)
         judged = pd.read_parquet(report / study.key / "ledger" / "ledger.parquet")
         tables += ["", f"### {study.label}", "", *_table(study, judged, minutes)]
-    first = next(claims(study)[0].id for study in STUDIES.values())
+    one = next(iter(STUDIES.values()))
+    first, about = claims(one)[0].id, _notebook(one, report, one.notebooks[0])["cepbench"]
+    machine = "{processor}, {cores} cores".format(**about["machine"])
+    machine += f", cepbench {about['versions']['cepbench']}"
     # The environment takes the rest.
     yield from _HEAD.format(space=math.ceil(space + 3), first=first, machine=machine).splitlines()
     yield from tables
@@ -93,21 +96,25 @@ def _table(study: Study, judged: pd.DataFrame, minutes: dict[str, float]) -> Ite
         )
 
 
-def _minutes(study: Study, report: Path, machine: str) -> tuple[dict[str, float], str]:
-    """Notebook → how long it and its sweeps took, and the machine that they ran on."""
+def _notebook(study: Study, report: Path, name: str) -> Mapping[str, Any]:
+    """What an executed notebook says of its run."""
+    path = report / study.key / name / f"{name}.ipynb"
+    found: Mapping[str, Any] = nbformat.read(path, as_version=4).metadata
+    return found
+
+
+def _minutes(study: Study, report: Path) -> dict[str, float]:
+    """Notebook → how long it and its sweeps took."""
     found = {}
     for name in study.notebooks:
-        path = report / study.key / name / f"{name}.ipynb"
-        about = nbformat.read(path, as_version=4).metadata
+        about = _notebook(study, report, name)
         seconds = about["papermill"]["duration"]
         for sweep in about.get("sweeps") or ():
             for folder in (report / "data" / "sweeps").glob(f"{sweep.rpartition('/')[2]}-*"):
                 begun, ended = (folder / its for its in ("sweep.json", "results.parquet"))
                 seconds += max(ended.stat().st_mtime - begun.stat().st_mtime, 0.0)
         found[name] = seconds / 60
-        its = about["cepbench"]["machine"]
-        machine = f"{its['processor']}, {its['cores']} cores, cepbench {about['cepbench']['versions']['cepbench']}"
-    return found, machine
+    return found
 
 
 if __name__ == "__main__":
