@@ -28,7 +28,7 @@ from command_line import parser_of, write
 from peer_queries import TASKS, Task, in_numpy, in_polars, in_sql, pl
 
 import cepbench as cep
-from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES
+from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES, Timing
 from cepbench.experiments.conformance.cases import Case, Match, alike
 from cepbench.experiments.conformance.translation import texts_of
 
@@ -181,16 +181,14 @@ def _elsewhere(name: str, case: Case, longest: float) -> Run:
     """A run in a process of its own, which also makes the matches to compare."""
 
     def its(times: int) -> tuple[list[float], Sequence[Match]]:
-        seconds: list[float] = []
+        timing = Timing(times, longest)
         try:
-            (answer,) = OUTSIDE_ENGINES[name].function(
-                [case], times=times, seconds=seconds, longest=longest
-            )
+            (answer,) = OUTSIDE_ENGINES[name].function([case], timing)
         except subprocess.TimeoutExpired as error:
             raise TooSlow(f"took more than {longest:g} s") from error
         if isinstance(answer, str):
             raise cep.errors.CannotSayError(answer)
-        return seconds, answer
+        return timing.seconds, answer
 
     return its
 

@@ -113,16 +113,17 @@ def nearest(rows: RowPattern) -> tuple[RowPattern, tuple[str, ...]] | None:
     if rows.sorted_by or rows.columns is not None:
         rows = replace(rows, sorted_by=(), columns=None)
         said.append("SELECT * without ORDER BY")
-    kept = tuple(its for its in rows.measures if _has_counterpart(replace(rows, measures=(its,))))
+    kept = tuple(its for its in rows.measures if has_counterpart(replace(rows, measures=(its,))))
     if kept != rows.measures:
         left = ", ".join(its.name for its in rows.measures if its not in kept)
         rows = replace(rows, measures=kept)
         said.append(f"MEASURES without {left}")
     rows = replace(rows, written=None)
-    return (rows, tuple(said)) if _has_counterpart(rows) else None
+    return (rows, tuple(said)) if has_counterpart(rows) else None
 
 
-def _has_counterpart(rows: RowPattern) -> bool:
+def has_counterpart(rows: RowPattern) -> bool:
+    """Whether a pattern says the same."""
     try:
         counterpart(rows)
     except PatternError:

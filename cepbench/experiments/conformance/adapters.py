@@ -1,8 +1,6 @@
 """Adapters of DuckDB, Polars, chDB, Flink (CEP and SQL) and CORE.
 
-The last three run in processes of their own; for the benchmarks they also say the seconds of CPU of so many
-``times`` that a case ran again, its matches made and the process started before, and are ended after the
-``longest`` seconds. Each has a virtual environment, a folder of its name below
+The last three run in processes of their own, and all but Flink's SQL take a :class:`Timing`. Each has a virtual environment, a folder of its name below
 ``CEPBENCH_PEERS``, which ``make peers`` fills; without it they are looked for where cepbench is installed.
 """
 
@@ -16,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,17 @@ _LONGEST = 1200
 
 #: Flink runs on its own libraries, and reaches into those of Java.
 _OPENED = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "time", "util")]
+
+
+@dataclass
+class Timing:
+    """How often a case runs again once its matches are made, and what that takes."""
+
+    times: int = 0
+    #: Seconds after which the process is ended, which raises ``subprocess.TimeoutExpired``.
+    longest: float = _LONGEST
+    #: Seconds of CPU of each time, which the process measures.
+    seconds: list[float] = field(default_factory=list)
 
 
 def kinds_of(events: pd.DataFrame) -> dict[str, str]:
@@ -87,24 +97,19 @@ def _home(extra: str) -> Path:
 def _in_python(extra: str, language: str, bound: Callable[[Case, list[Any]], Match]) -> Any:
     """An adapter that asks ``peers/<extra>_peer.py``, again if its process ends before its last case."""
 
-    def run(
-        cases: Sequence[Case],
-        times: int = 0,
-        seconds: list[float] | None = None,
-        longest: float = _LONGEST,
-    ) -> list[Answer]:
+    def run(cases: Sequence[Case], timing: Timing | None = None) -> list[Answer]:
+        timing = timing or Timing()
         answers: dict[int, Answer] = {}
         waiting = dict(_texts(cases, language, answers))
         while waiting:
             asked = [
-                _asked(number, cases[number], text) | {"times": times}
+                _asked(number, cases[number], text) | {"times": timing.times}
                 for number, text in waiting.items()
             ]
-            said_by_number, error = _ask(extra, asked, longest)
+            said_by_number, error = _ask(extra, asked, timing.longest)
             for number, said in said_by_number.items():
                 answers[number] = said.get("error") or _bound(cases[number], said, bound)
-                if seconds is not None:
-                    seconds += said.get("seconds", [])
+                timing.seconds += said.get("seconds", [])
             waiting = {n: text for n, text in waiting.items() if n not in answers}
             if waiting:
                 answers[first := next(iter(waiting))] = f"the process ended: {error}"
@@ -190,12 +195,7 @@ def _by_variable(case: Case, ids: list[int]) -> Match:
 # -- Flink -------------------------------------------------------------------------------------------
 
 
-def _flink_cep(
-    cases: Sequence[Case],
-    times: int = 0,
-    seconds: list[float] | None = None,
-    longest: float = _LONGEST,
-) -> list[Answer]:
+def _flink_cep(cases: Sequence[Case], timing: Timing | None = None) -> list[Answer]:
     answers: dict[int, Answer] = {}
     waiting = dict(_texts(cases, "flink_cep", answers))
 
@@ -224,7 +224,7 @@ def _flink_cep(
             for item in case.pattern.positive
         )
 
-    return _on_flink(cases, waiting, answers, write, bound, times, seconds, longest)
+    return _on_flink(cases, waiting, answers, write, bound, timing)
 
 
 def _flink_sql(cases: Sequence[Case]) -> list[Answer]:
@@ -272,11 +272,10 @@ def _on_flink(
     answers: dict[int, Answer],
     write: Callable[[Path, int, str], None],
     bound: Callable[[Case, str], Match],
-    times: int = 0,
-    seconds: list[float] | None = None,
-    longest: float = _LONGEST,
+    timing: Timing | None = None,
 ) -> list[Answer]:
     """Compile and run cases; Java is what is on the path, and its compiler."""
+    timing = timing or Timing()
     libraries = next(iter(_home("flink").glob("lib/python*/site-packages/pyflink/lib")), None)
     java, compiler = shutil.which("java"), shutil.which("javac")
     if not waiting:
@@ -316,8 +315,8 @@ def _on_flink(
         log = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"
         class_path = f"{folder / 'out'}:{libraries}/*"
         ended = subprocess.run(
-            [java, *_OPENED, log, "-cp", class_path, "FlinkPeer", folder, str(times)],
-            capture_output=True, text=True, timeout=longest, check=False,
+            [java, *_OPENED, log, "-cp", class_path, "FlinkPeer", folder, str(timing.times)],
+            capture_output=True, text=True, timeout=timing.longest, check=False,
         )  # fmt: skip
     found: dict[int, list[Match]] = {}
     for line in ended.stdout.splitlines():
@@ -327,8 +326,8 @@ def _on_flink(
         elif word == "error":
             its, _, reason = rest.partition(" ")
             answers[int(its)] = reason
-        elif word == "seconds" and seconds is not None:
-            seconds.append(float(rest))
+        elif word == "seconds":
+            timing.seconds.append(float(rest))
         elif word.isdigit():
             found[int(word)].append(bound(cases[int(word)], rest))
     ended_early = f"the process ended: {ended.stderr[-200:]}"

@@ -20,12 +20,12 @@ from cepbench.engines.aggregation.aggregate import AggregateResult, aggregate
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.planned import generator_or_automaton
 from cepbench.engines.runs.result import Result
-from cepbench.errors import CepbenchError, UnsupportedPatternError, did_you_mean
+from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.match_recognize import read_match_recognize
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import MATCH_RECOGNIZE, parse
-from cepbench.patterns.row_counterpart import counterpart
+from cepbench.patterns.row_counterpart import counterpart, has_counterpart
 from cepbench.patterns.row_pattern import RowPattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.sharing.generate import plan_workload
@@ -163,7 +163,7 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     }
     rows = read_match_recognize(cell) if options.dialect == MATCH_RECOGNIZE else None
     planned = options.generator or options.evaluator or options.plan
-    if rows is not None and not planned and not (options.explain and _has_plans(rows)):
+    if rows is not None and not planned and not (options.explain and has_counterpart(rows)):
         return _of_rows(options, rows, names)
     if rows is None and Workload.names_queries(cell, options.dialect):
         workload = Workload.parse(cell, parameters, hierarchy=hierarchy, **printed)
@@ -216,15 +216,6 @@ def _of_rows(options: argparse.Namespace, rows: RowPattern, names: dict[str, Any
         return explain(rows, stream=_stream(options, None, names))
     result = evaluate(rows, _stream(options, None, names))
     return result.metrics if options.count else result
-
-
-def _has_plans(rows: RowPattern) -> bool:
-    """Whether a pattern says the same as SQL."""
-    try:
-        counterpart(rows)
-    except UnsupportedPatternError:
-        return False
-    return True
 
 
 def _matches(
