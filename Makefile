@@ -85,7 +85,7 @@ soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or RO
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$(if $(SEED),--seed $(SEED)) $(FILES)
 
-report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full; STUDIES=KEYS
+report: docs  ## the site, reports/index.html; PROFILE=quick (minutes), full or reference; STUDIES=KEYS
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) \
 		$(addprefix --study ,$(STUDIES)) $(REPORT_ARGS)
 

@@ -40,8 +40,10 @@ from cepbench.experiments.analysis.sweep_differences import (
     check_counts,
     differences_of,
     name_of,
+    pairs_of,
     read_sweep_table,
     same_data_of,
+    unequal,
 )
 
 #: Metrics that are compared by default.
@@ -99,6 +101,9 @@ class SweepComparison:
     same_data: bool | None
     #: Patterns that have other numbers of matches, which only other data allows.
     counts_differ: int
+    #: On the same data: runs in common, and how many of them differ in their ``matches``, ``plans`` and
+    #: ``work``, which no machine changes. Empty on other data.
+    unequal: Mapping[str, int]
 
     def describe(self) -> str:
         """Text: what differs beside the results, then one line per comparison."""
@@ -120,6 +125,9 @@ class SweepComparison:
                 f"{self.counts_differ} patterns have other numbers of matches: the data differs, "
                 "so speed is compared over different work."
             )
+        if self.unequal:
+            runs, *differ = (f"{number:,} {name}" for name, number in self.unequal.items())
+            lines.append(f"In common: {runs}; of these differ {', '.join(differ)}.")
         for name, cells in ((first, self.only_first), (second, self.only_second)):
             if len(cells):
                 patterns = cells["pattern_id"].nunique()
@@ -231,6 +239,7 @@ def compare_sweeps(
                 for metric in metrics
             ]
     ratios = _judged(rows, [*by, *named_by], seed, resamples)
+    in_common = pairs_of(*tables) if same_data else None
     return SweepComparison(
         names=called,
         ratios=ratios,
@@ -239,6 +248,12 @@ def compare_sweeps(
         only_second=pairs.loc[pairs["_merge"] == "right_only", identity].reset_index(drop=True),
         same_data=same_data,
         counts_differ=counts_differ,
+        unequal={}
+        if in_common is None
+        else {
+            "runs": len(in_common),
+            **{name: len(its) for name, its in unequal(in_common).items()},
+        },
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.sweeps.cells import OK, PROVENANCE, as_measured
+from cepbench.experiments.sweeps.cells import OK, PROVENANCE, Cell, as_measured
 from cepbench.experiments.sweeps.store import read_results
 
 
@@ -52,6 +52,41 @@ def check_counts(
             f"is compared. Pattern: {text}"
         )
     return len(differing)
+
+
+#: What neither a clock nor a machine changes on the same data, in words -> its columns.
+EXACT = {
+    "matches": ("matches", "digest"),
+    "plans": ("plan",),
+    "work": ("partial_matches_created", "peak_partial_matches", "comparisons", "updates"),
+}
+
+
+def pairs_of(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """A row a run that ended well in both, whose columns end in ``_first`` and ``_second``.
+
+    Of several repetitions the first that there is; names of the run and the pattern have no ending.
+    """
+    run = [name for name in Cell._fields if name != "repetition"]
+    key = ["pattern_id", "pattern", "stream", *run]
+    tables = [
+        table[table["status"] == OK].drop_duplicates(key).set_index(key)
+        for table in (first, second)
+    ]
+    both = tables[0].join(tables[1], how="inner", lsuffix="_first", rsuffix="_second")
+    return both.reset_index()
+
+
+def unequal(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The pairs that differ in each of :data:`EXACT`; a number that one of them lacks is not compared."""
+    found = {}
+    for name, columns in EXACT.items():
+        differ = pd.Series(False, pairs.index)
+        for column in columns:
+            one, other = pairs[f"{column}_first"], pairs[f"{column}_second"]
+            differ |= one.notna() & other.notna() & (one != other).fillna(False).astype(bool)
+        found[name] = pairs[differ]
+    return found
 
 
 def configuration_of(results: pd.DataFrame) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
+from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
+from cepbench.experiments.studies.reference import restore_sweep
 from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.restrictions import restrictions
 from cepbench.experiments.sweeps.store import COMPLETE, is_finished, read_draws
@@ -34,6 +36,8 @@ class StudySweep:
     sweep: Sweep
     #: User-defined plan generators that are measured beside those of the configuration.
     own: Sequence[str]
+    #: The study whose results in the package are read, instead of measured; empty for a measured sweep.
+    reference_of: str = ""
 
     @property
     def is_finished(self) -> bool:
@@ -48,7 +52,13 @@ class StudySweep:
             shutil.rmtree(self.folder)
 
     def measure(self) -> None:
-        """Generate the stream and measure what is left, on a running Spark session or a new one."""
+        """Generate the stream and measure what is left, on a running Spark session or a new one.
+
+        Results of the package are laid out in the folder instead, without Spark.
+        """
+        if self.reference_of:
+            restore_sweep(self.reference_of, self.sweep.name, self.folder, self.streams)
+            return
         # Spark is loaded only where something is measured.
         from cepbench.experiments.sweeps.on_spark.job import run_sweep, sweep_data
         from cepbench.spark.session import session_for_a_while
@@ -111,11 +121,20 @@ def study_sweep(
 
     ``data`` is the folder for generated streams and for results, which all notebooks share, the
     seed that of stream and sweep. Changes are keys of the sweep file, ``identifiers`` and ``days``
-    that replace its values unless they are empty or 0.
+    that replace its values unless they are empty or 0. The profile ``reference`` is that of the package's
+    results, which nothing changes.
 
     Raises ExperimentError if there is no such sweep, profile or key.
     """
     given = {key: value for key, value in changes.items() if value}
+    is_reference = profile == REFERENCE
+    if is_reference:
+        if given or seed:
+            raise ExperimentError(
+                f"the reference results of {name} are read as they are: there is nothing to change "
+                f"about {', '.join(given) or 'the seed'}; measure with --profile {MEASURED_AS}"
+            )
+        profile, data = MEASURED_AS, Path(data) / REFERENCE
     stream = dict(read_sweep(name, profile=profile).stream or {})
     if stream:
         given["data"] = {key: given.pop(key, value) for key, value in stream.items()}
@@ -123,12 +142,22 @@ def study_sweep(
     paths = data_paths(sweep, data)
     config = sweep.config(paths)
     return StudySweep(
-        config, paths, sweep_folder(data, sweep.name, config), sweep, user_defined_generators()
+        config,
+        paths,
+        sweep_folder(data, sweep.name, config),
+        sweep,
+        [] if is_reference else user_defined_generators(),
+        name.partition("/")[0] if is_reference else "",
     )
 
 
 def measure_all(sweeps: Sequence[StudySweep]) -> Iterator[StudySweep]:
     """Measure sweeps one after the other on one start of Spark, if any; each is yielded when it is done."""
+    for sweep in sweeps:
+        if sweep.reference_of:
+            sweep.measure()
+            yield sweep
+    sweeps = [sweep for sweep in sweeps if not sweep.reference_of]
     if sweeps:
         from cepbench.spark.session import session_for_a_while
 

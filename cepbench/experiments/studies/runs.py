@@ -22,6 +22,7 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
+from cepbench.experiments.studies.profiles import sizes_in
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.text_table import with_prefix
 
@@ -35,7 +36,7 @@ def sized(
 
     Raises ExperimentError if there is no such profile.
     """
-    own = profiles[choice(profile, "profile", profiles, ExperimentError)]
+    own = profiles[choice(sizes_in(profile), "profile", profiles, ExperimentError)]
     return {**own, **{name: value for name, value in changes.items() if value}}
 
 

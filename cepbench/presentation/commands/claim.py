@@ -12,6 +12,9 @@ from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.options import declared, examples
 from cepbench.presentation.commands.report import check_notebooks
 
+#: Columns of a ledger that tell the tests of a claim apart.
+_OF_A_TEST = ("regime", "engine", "predicates", "basis")
+
 EXAMPLES = examples("cepbench claim", "cepbench claim ii-greedy-random --profile quick")
 
 
@@ -96,6 +99,8 @@ def _list(known: list[tuple[Any, Any]], *, json: bool) -> None:
 
 
 def _show(rows: Any, page: str) -> None:
+    from cepbench.experiments.studies.against_reference import PROFILES
+    from cepbench.presentation.reporting.beside_reference import reference_ledger
     from cepbench.presentation.reporting.verdicts import (
         place_and_basis,
         shown_interval,
@@ -103,8 +108,17 @@ def _show(rows: Any, page: str) -> None:
     )
 
     first = rows.iloc[0]
+    references = {
+        profile: table[table["id"] == first["id"]]
+        for profile in PROFILES
+        if (table := reference_ledger(first["paper"], profile)) is not None
+    }
     out.write_text(f"{first['statement']} ({first['paper']}, figure {first['figure']})")
-    out.write_line(f"\n{first['overall']}{': ' if first['why'] else ''}{first['why']}\n")
+    out.write_line(f"\n{first['overall']}{': ' if first['why'] else ''}{first['why']}")
+    for profile, its in references.items():
+        if len(its):
+            out.write_line(f"reference, {profile}: {its['overall'].iloc[0]}")
+    out.write_line()
     several = rows["basis"].nunique() > 1
     shown = [
         {
@@ -114,6 +128,9 @@ def _show(rows: Any, page: str) -> None:
             "fails if": row.fails_if,
             "patterns": row.patterns,
             "verdict": row.verdict,
+            **{
+                f"reference, {profile}": _same_test(its, row) for profile, its in references.items()
+            },
         }
         for row in rows.itertuples(index=False)
     ]
@@ -124,3 +141,15 @@ def _show(rows: Any, page: str) -> None:
     if first["reason"]:
         out.write_text(f"\n{first['title']}. {first['reason']}")
     out.write_line(f"\npage: {page}")
+
+
+def _same_test(reference: Any, row: Any) -> str:
+    """What the reference measured in the same place: value and interval; empty if it did not."""
+    from cepbench.presentation.reporting.verdicts import shown_interval, shown_value
+
+    for its in reference.itertuples(index=False):
+        if all(getattr(its, name) == getattr(row, name) for name in _OF_A_TEST):
+            found = "" if math.isnan(its.value) else shown_value(its.value)
+            interval = shown_interval(its)
+            return f"{found} ({interval})" if interval else found
+    return ""

@@ -56,7 +56,7 @@ complete_emits = one_of("trigger", "change")
 complete_scopes = one_of("window", "trigger", "stream")
 complete_policies = one_of("threshold", "bound", "static", "clairvoyant")
 #: Profiles that most sweeps and studies have.
-complete_profiles = one_of("quick", "full")
+complete_profiles = one_of("quick", "full", "reference")
 
 
 def complete_data(incomplete: str) -> list[str]:

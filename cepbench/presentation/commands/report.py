@@ -57,6 +57,11 @@ def build(
         check_notebooks(notebooks)
     requests = requests_for(only or [], notebooks, studies=study or [])
     stems = [request.stem for request in requests]
+    if profile == "quick" and not only:
+        out.log(
+            "Without waiting: `make report PROFILE=reference` draws results at the papers' sizes, which the package "
+            "has, in two minutes."
+        )
     with out.progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
         def on_progress(what: str, state: str) -> None:

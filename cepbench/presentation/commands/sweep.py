@@ -272,7 +272,7 @@ def list_sweeps(folder: Path = _FOLDER, json: bool = False) -> None:
 @declared
 def compare(
     first: str,
-    second: str,
+    second: str | None = None,
     metric: list[str] | None = None,
     by: list[str] | None = None,
     folder: Path = _FOLDER,
@@ -282,16 +282,34 @@ def compare(
     """Compare two sweeps pattern by pattern, with the significance of differences.
 
     Differences of configuration are shown first. Different numbers of matches on the same data are
-    an error.
+    an error. `reference` is the sweep of the package that measured what the other one did; alone,
+    every sweep in the folder is compared with it.
     """
     from cepbench.experiments.analysis.sweep_comparison import METRICS, compare_sweeps
+    from cepbench.experiments.studies.profiles import REFERENCE
 
+    if second is None:
+        if first != REFERENCE:
+            raise ExperimentError(
+                f"compare {first} with what? Name a second sweep, or `{REFERENCE}`"
+            )
+        _against_reference(folder, seed, json=json)
+        return
+    named = first, second
+    paths = [_results(name, folder) for name in named if name != REFERENCE]
     with out.progress("comparing"):
+        sources: list[Any] = [
+            _reference_of(paths) if name == REFERENCE else _results(name, folder) for name in named
+        ]
+        called = [
+            name if name == REFERENCE else path.resolve().name
+            for name, path in zip(named, sources, strict=True)
+        ]
         found = compare_sweeps(
-            _results(first, folder),
-            _results(second, folder),
+            *sources,
             metrics=metric or METRICS,
             by=by or (),
+            names=(called[0], called[1]) if REFERENCE in named else None,
             seed=seed,
         )
     if not json:
@@ -303,12 +321,53 @@ def compare(
             "second": found.names[1],
             "same_data": found.same_data,
             "patterns_with_other_counts": found.counts_differ,
+            "unequal": found.unequal,
             "differences": found.differences,
             "only_first": len(found.only_first),
             "only_second": len(found.only_second),
             # NaN for missing sizes, which are NA.
             "ratios": found.ratios.astype(object).where(found.ratios.notna()),
         }
+    )
+
+
+def _reference_of(others: list[Path]) -> pd.DataFrame:
+    """The results in the package beside another sweep."""
+    from cepbench.experiments.studies.against_reference import reference_of
+    from cepbench.experiments.studies.reference import read_parts
+
+    if not others:
+        raise ExperimentError("the reference cannot be compared with itself; name a sweep")
+    return read_parts(reference_of(others[0]).path)
+
+
+def _against_reference(folder: Path, seed: int, *, json: bool) -> None:
+    from cepbench.experiments.studies.against_reference import against_reference
+
+    with out.progress("comparing"):
+        rows = list(against_reference(folder, seed=seed))
+    if json:
+        out.write_json(rows)
+        return
+    if not rows:
+        raise ExperimentError(
+            f"{folder} has no finished sweep that the package has results of; "
+            "`cepbench sweep run types` measures one"
+        )
+    numbers = ("runs", "matches", "plans", "work")
+    shown = [
+        {
+            **row,
+            **{name: f"{row[name]:,}" for name in numbers},
+            "time": f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+        }
+        for row in rows
+    ]
+    columns = {"sweep": "sweep", "profile": "profile", **{name: name for name in numbers}}
+    out.write_table(shown, {**columns, "time": "time"}, right=[*numbers, "time"])
+    out.write_line(
+        "matches, plans, work: runs in which they differ, which no machine changes. time: here divided by the "
+        "reference, geometric mean over patterns with its 95 % interval"
     )
 
 

@@ -23,6 +23,7 @@ from cepbench.presentation.reporting.provenance import machine, versions
 
 #: A line that Python prints for a warning.
 _WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
+_TABLE = re.compile(r'measured_table\(\s*"([\w/]+)"')
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
@@ -99,6 +100,16 @@ def _refuse_warnings(name: str, executed: nbformat.NotebookNode) -> None:
             found = _WARNING.search(text) if output.get("name") == "stderr" else None
             if found:
                 raise ReportError(f"{name}, cell {cell.execution_count} warns: {found[0].strip()}")
+
+
+def measured_tables(path: Path) -> list[str]:
+    """The tables that a notebook measures, ``kolchinsky2018/figure_7/results``; none without the notebook.
+
+    See :func:`cepbench.experiments.studies.reference.measured_table`.
+    """
+    cells = read_notebook(path).cells if path.exists() else ()
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    return _TABLE.findall(code)
 
 
 def read_notebook(path: Path) -> nbformat.NotebookNode:

@@ -17,9 +17,10 @@ from typing import Any
 
 from cepbench.arguments import choice, elements, flag, kind_of, number, shown, whole
 from cepbench.errors import ExperimentError, ReportError, did_you_mean
+from cepbench.experiments.studies.profiles import REFERENCE
 
-#: Sizes of a report; a study may have others too.
-PROFILES = ("quick", "full")
+#: Sizes of a report, and the results in the package; a study may have others too.
+PROFILES = ("quick", "full", REFERENCE)
 
 #: (value, what it is called) → the value as the notebook uses it; raises a ReportError.
 _Check = Callable[[Any, str], Any]

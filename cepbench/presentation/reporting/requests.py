@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import ReportError, did_you_mean
+from cepbench.experiments.studies.profiles import REFERENCE
 from cepbench.experiments.studies.registry import STUDIES, studies_of
 from cepbench.experiments.studies.study import Study
 from cepbench.presentation.reporting.claims import claims
@@ -21,7 +22,7 @@ GENERAL = ("quickstart", "tutorial", "explore", "user_defined_generator", "clust
 LEDGER = "ledger"
 
 #: What the site has besides pages of notebooks, so that none can be called so.
-_TAKEN = ("index", "benchmarks", "docs", "assets", "data")
+_TAKEN = ("index", "benchmarks", "reference", "docs", "assets", "data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,8 @@ def settings_of(
     own_folder = report / request.stem
     folders = {"output": own_folder, "data": data, "report": own_folder.parent}
     own: dict[str, Any] = {
-        "profile": profile,
+        # What belongs to no study has no results in the package, and takes seconds.
+        "profile": profile if study_of(request.stem) or profile != REFERENCE else "quick",
         "seed": seed,
         **{
             # Relative, so that no name of a home folder is published.

@@ -16,12 +16,15 @@ from nbformat import NotebookNode
 from cepbench.errors import ReportError, did_you_mean
 from cepbench.experiments.plugins import load_plugins
 from cepbench.experiments.studies.measured import StudySweep, measure_all, study_sweep
+from cepbench.experiments.studies.profiles import REFERENCE
+from cepbench.experiments.studies.reference import lacking
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.algorithms import described
+from cepbench.presentation.reporting.beside_reference import REFERENCE_PAGE, beside_reference
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.front_picture import front_picture
 from cepbench.presentation.reporting.index import (
@@ -33,7 +36,12 @@ from cepbench.presentation.reporting.index import (
 )
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
-from cepbench.presentation.reporting.notebooks import parameters_of, read_notebook, run_notebook
+from cepbench.presentation.reporting.notebooks import (
+    measured_tables,
+    parameters_of,
+    read_notebook,
+    run_notebook,
+)
 from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, code_of, page_of
 from cepbench.presentation.reporting.parameters import (
     PROFILES,
@@ -52,6 +60,7 @@ from cepbench.presentation.reporting.verdicts import counts_of
 _WRITER = ("report", "writes a report", ReportError)
 _CLAIMS = Entry("Claims", story.CLAIMS_PAGE, START)
 _ALGORITHMS = Entry("Algorithms", "algorithms.html", START)
+_REFERENCE = Entry("Beside the reference", REFERENCE_PAGE, "more")
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
 _DOCUMENTATION = (
@@ -85,7 +94,8 @@ def build_report(
     folder : path
         Gets the site, a folder of results a notebook, and in ``data`` generated streams for the next report.
     profile : str
-        ``quick`` takes minutes and ``full`` hours; with the seed a parameter of the notebooks.
+        ``quick`` takes minutes and ``full`` hours, ``reference`` draws what the package has; with the seed a
+        parameter of the notebooks.
     only : sequence of str or Request
         Names of notebooks in the folder ``notebooks``, or paths of any; all of the report by default.
     parameters : mapping, optional
@@ -104,7 +114,7 @@ def build_report(
         wanted += requests.requests_for(named, notebooks)
     for request in wanted:
         study = requests.study_of(request.stem)
-        profiles = study.profiles if study else PROFILES
+        profiles = (*study.profiles, REFERENCE) if study else PROFILES
         if profile not in profiles:
             raise ReportError(
                 f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
@@ -119,6 +129,11 @@ def build_report(
     streams = target / "data"
     by_stem = {request.stem: request for request in wanted}
     metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
+    for stem in list(by_stem) if profile == REFERENCE else ():
+        missing = lacking(metadata[stem].get("sweeps", ()), measured_tables(by_stem[stem].path))
+        if missing:
+            on_progress(stem, f"left out: the package has no results of {', '.join(missing)}")
+            del by_stem[stem]
     settings = {}
     for stem, request in by_stem.items():
         given = {
@@ -279,6 +294,9 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     if claims:
         entries.append(_CLAIMS)
     entries.append(_ALGORITHMS)
+    beside = beside_reference(target)
+    if beside:
+        entries.append(_REFERENCE)
     if benchmarks:
         entries.append(_BENCHMARKS)
     documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
@@ -298,6 +316,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
             "template": "algorithms_page.html.j2",
             "rows": rows,
         },
+        _REFERENCE: {"template": "reference_page.html.j2", "looks": LOOKS, **(beside or {})},
         _BENCHMARKS: {"template": "benchmarks.html.j2", "benchmarks": benchmarks},
     }
     for entry in entries:

@@ -1,0 +1,201 @@
+"""Reference results: what one machine measured at the papers' sizes, in the package.
+
+A folder ``results/full`` or ``results/quick`` of a study has, for each of its sweeps, ``<sweep>.json``, what a sweep's folder
+holds beside its rows, and ``<sweep>-<part>.parquet``, the rows; for each table that a notebook measures
+``<notebook>.<table>.parquet``; and ``ledger.parquet``, the verdicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
+from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.sweeps.cells import LATENCY, OK, RESULT_SCHEMA, Cell, frame_of
+from cepbench.experiments.sweeps.store import COMPLETE, read_kept, read_results, read_table
+from cepbench.experiments.sweeps.workload import USER, WORKLOAD
+from cepbench.files import whole_file, write_json
+from cepbench.streams.dataset_folder import DECLARATION
+
+#: Bytes of a file at most.
+LARGEST = 1_000_000
+
+#: The file of a sweep's folder that says what it measures.
+_IDENTITY = "sweep"
+
+#: Columns that a clock gives.
+TIMES = ("seconds", "events_per_second", "plan_seconds", "seconds_per_slide", *LATENCY)
+
+#: Significant digits of times and of costs: what a clock repeats, and what a comparison of plans needs.
+_DIGITS = {**dict.fromkeys(TIMES, 4), "plan_cost": 7, "plan_log_cost": 7, "mean_partial_matches": 6}
+
+
+def results_folder(study: str, profile: str = MEASURED_AS) -> Path:
+    """Where the package has the reference results of a study, whether it has any or not."""
+    return STUDIES[study].folder / "results" / profile
+
+
+def keep_sweep(sweep: Path, streams: Mapping[str, Path], target: Path, name: str) -> list[Path]:
+    """Keep the rows of a sweep's folder as ``name`` in a folder of reference results; all finished ones.
+
+    Patterns that were drawn have a row for each run, with medians over its repetitions, as averages take
+    them. Returns the files written, none of them larger than :data:`LARGEST`.
+    """
+    rows = read_results(sweep)
+    drawn = ~rows["pattern_set"].isin([USER, WORKLOAD])
+    rows = pd.concat([rows[~drawn], medians_of(rows[drawn])]) if drawn.any() else rows
+    kept = [
+        {"file": file.stem, "key": key, "value": json.dumps(value)}
+        for file in sorted(sweep.glob("*.json"))
+        if file.stem != _IDENTITY
+        for key, value in read_kept(sweep, file.stem).items()
+    ]
+    target.mkdir(parents=True, exist_ok=True)
+    about = {
+        "identity": read_kept(sweep, _IDENTITY),
+        "complete": (sweep / COMPLETE).exists(),
+        "streams": {path.name: read_kept(path, "_dataset") for path in streams.values()},
+    }
+    write_json(target / f"{name}.json", about)
+    return [
+        target / f"{name}.json",
+        *keep_table(_rounded(rows), target / name),
+        *keep_table(pd.DataFrame(kept, columns=["file", "key", "value"]), target / f"{name}.kept"),
+    ]
+
+
+def keep_table(table: pd.DataFrame, path: Path) -> list[Path]:
+    """Write ``<path>-0.parquet``, ``-1`` and so on, as many as keep each below :data:`LARGEST`."""
+    schema = RESULT_SCHEMA if list(table.columns) == RESULT_SCHEMA.names else None
+    whole = pa.Table.from_pandas(table, schema, preserve_index=False)
+    for old in path.parent.glob(f"{path.name}-*.parquet"):
+        old.unlink()
+    parts = 1
+    while True:
+        written = []
+        for number, rows in enumerate(np.array_split(np.arange(len(whole)), parts)):
+            part = whole.slice(rows[0] if len(rows) else 0, len(rows))
+            written.append(path.with_name(f"{path.name}-{number}.parquet"))
+            with whole_file(written[-1]) as unfinished:
+                pq.write_table(part, unfinished, compression="zstd", compression_level=19)
+        sizes = [file.stat().st_size for file in written]
+        if max(sizes) < LARGEST:
+            return written
+        parts = max(parts + 1, -(-sum(sizes) * 11 // (10 * LARGEST)))
+
+
+def read_parts(path: Path) -> pd.DataFrame:
+    """The table that :func:`keep_table` wrote.
+
+    Raises ExperimentError if there is none, or a part of it is missing, damaged or of another version.
+    """
+    parts = [path.with_name(f"{path.name}-{n}.parquet") for n in range(_count(path))]
+    if not parts:
+        raise ExperimentError(
+            f"there are no reference results {path.parent.name}/{path.name}; measure it with "
+            f"--profile {MEASURED_AS}"
+        )
+    of_sweep = path.with_name(f"{path.name}.json").exists()
+    try:
+        tables = [read_table(part) if of_sweep else pq.read_table(part) for part in parts]
+    except (OSError, pa.ArrowException) as error:
+        raise ExperimentError(
+            f"{path}: a part is missing or damaged ({error}); install cepbench again"
+        ) from error
+    return pd.concat([frame_of(table) for table in tables], ignore_index=True)
+
+
+def _count(path: Path) -> int:
+    """Parts that a table should have: up to the last one that is there."""
+    return max(
+        (
+            int(each.stem.rpartition("-")[2]) + 1
+            for each in path.parent.glob(f"{path.name}-*.parquet")
+        ),
+        default=0,
+    )
+
+
+def medians_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each run, with medians of its times over repetitions; one that did not end well stands for all."""
+    run = ["pattern_id", "stream", *(name for name in Cell._fields if name != "repetition")]
+    ordered = rows.assign(well=rows["status"] == OK).sort_values("well", kind="stable")
+    groups = ordered.groupby(run, sort=False, dropna=False)
+    first = groups.head(1).set_index(run)
+    first[list(TIMES)] = groups[list(TIMES)].median()
+    return first.reset_index()[rows.columns].sort_values("pattern_id", kind="stable")
+
+
+def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path]) -> None:
+    """Lay out the reference results of a sweep as the folder of a finished one, and declare its streams.
+
+    Raises ExperimentError if there are none, or they are of another configuration than today's.
+    """
+    kept = results_folder(study) / name
+    rows = read_parts(kept)
+    about = read_kept(kept.parent, name)
+    for path in streams.values():
+        if path.name not in about["streams"]:
+            raise ExperimentError(
+                f"the reference results of {study}/{name} are those of another configuration: they have no "
+                f"stream {path.name}; measure it with --profile {MEASURED_AS}"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        write_json(path / DECLARATION, about["streams"][path.name])
+    sweep.mkdir(parents=True, exist_ok=True)
+    write_json(sweep / f"{_IDENTITY}.json", about["identity"])
+    for file, its in read_parts(kept.with_name(f"{name}.kept")).groupby("file"):
+        values = zip(its["key"], map(json.loads, its["value"]), strict=True)
+        write_json(sweep / f"{file}.json", dict(values))
+    with whole_file(sweep / COMPLETE) as unfinished:
+        pq.write_table(pa.Table.from_pandas(rows, RESULT_SCHEMA, preserve_index=False), unfinished)
+
+
+def measured_table(
+    name: str, profile: str, folder: Path, measure: Callable[[], pd.DataFrame]
+) -> pd.DataFrame:
+    """A table that a notebook measures, such as ``kolchinsky2018/figure_7/results``.
+
+    Measured or, if the profile is ``reference``, read from the package's results; and written to
+    ``results.parquet`` in the folder.
+
+    Raises ExperimentError if there is no such table to read.
+    """
+    found = read_parts(kept_table(name)) if profile == REFERENCE else measure()
+    found.to_parquet(folder / f"{name.rpartition('/')[2]}.parquet")
+    return found
+
+
+def kept_table(name: str) -> Path:
+    """Where a table that a notebook measures is kept, as :func:`read_parts` takes it."""
+    study, _, rest = name.partition("/")
+    return results_folder(study) / rest.replace("/", ".")
+
+
+def lacking(sweeps: Iterable[str], tables: Iterable[str]) -> list[str]:
+    """Of sweeps, ``mei2009/plans``, and tables of notebooks, those that the package has no results of."""
+    kept = {name: kept_table(name) for name in (*sweeps, *tables)}
+    return [name for name, path in kept.items() if not _count(path)]
+
+
+def _rounded(rows: pd.DataFrame) -> pd.DataFrame:
+    """Times and costs with as many digits as mean something, which take a third of the space."""
+    return rows.assign(
+        **{name: _significant(rows[name], digits) for name, digits in _DIGITS.items()}
+    )
+
+
+def _significant(values: pd.Series, digits: int) -> pd.Series:
+    numbers = values.to_numpy(np.float64, na_value=np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(numbers))))
+        found = np.round(numbers * scale) / scale
+    return pd.Series(np.where(np.isfinite(found), found, numbers), values.index)

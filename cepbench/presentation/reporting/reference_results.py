@@ -1,0 +1,55 @@
+"""The reference results of the package, from a finished report.
+
+``python -m cepbench.presentation.reporting.reference_results REPORT PROFILE`` keeps its sweeps, the tables that its
+notebooks measured, its verdicts and what it was measured with; the profile is ``full`` or ``quick``, of which
+tables are not kept, since nothing is drawn from them. What is not finished is kept as far as it came.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cepbench.experiments.studies.measured import study_sweep
+from cepbench.experiments.studies.profiles import MEASURED_AS
+from cepbench.experiments.studies.reference import (
+    keep_sweep,
+    keep_table,
+    kept_table,
+    results_folder,
+)
+from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.sweeps.sweep_file import named_sweeps
+from cepbench.presentation.reporting.notebooks import measured_tables
+from cepbench.presentation.reporting.requests import LEDGER
+
+#: Columns of a ledger that are kept.
+VERDICTS = ["id", "overall", "regime", "engine", "predicates", "also", "basis", "value", "low", "high",
+            "patterns", "verdict"]  # fmt: skip
+
+
+def keep_report(report: Path, profile: str) -> Iterator[Path]:
+    """Write the reference results of all studies, and return the files."""
+    for name in named_sweeps():
+        sweep = study_sweep(name, profile, report / "data")
+        if sweep.folder.exists():
+            key, _, short = name.partition("/")
+            yield from keep_sweep(sweep.folder, sweep.streams, results_folder(key, profile), short)
+    for key, study in STUDIES.items():
+        for page in study.notebooks if profile == MEASURED_AS else ():
+            for name in measured_tables(report / key / page / f"{page}.ipynb"):
+                whole = pd.read_parquet(report / f"{name}.parquet")
+                yield from keep_table(whole, kept_table(name))
+        ledger = report / key / LEDGER / f"{LEDGER}.parquet"
+        if ledger.exists():
+            yield from keep_table(
+                pd.read_parquet(ledger)[VERDICTS], results_folder(key, profile) / LEDGER
+            )
+
+
+if __name__ == "__main__":
+    written = list(keep_report(Path(sys.argv[1]), sys.argv[2]))
+    print(f"{len(written)} files, {sum(path.stat().st_size for path in written) / 1e6:.1f} MB")

@@ -1,0 +1,187 @@
+"""Reference results: kept small, laid out as a finished sweep again, and compared with another machine's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.studies import reference
+from cepbench.experiments.studies.against_reference import against_reference, reference_of
+from cepbench.experiments.studies.measured import StudySweep, study_sweep
+from cepbench.experiments.studies.reference import (
+    keep_sweep,
+    keep_table,
+    kept_table,
+    lacking,
+    measured_table,
+    medians_of,
+    read_parts,
+    results_folder,
+)
+from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.sweeps.cells import RESULT_SCHEMA
+from cepbench.experiments.sweeps.configuration import identity_of
+from cepbench.experiments.sweeps.on_spark.job import resolved
+from cepbench.experiments.sweeps.store import COMPLETE, read_results
+from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
+
+NAME = "kolchinsky2018/latency"
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path) -> Iterator[Path]:
+    """Studies whose results are in a folder of the test, which has none yet."""
+    folder = tmp_path / "package"
+    with STUDIES.restored():
+        for key, study in list(STUDIES.items()):
+            STUDIES.add(replace(study, folder=folder / key))
+        yield folder
+
+
+def measured(data: Path, *, slower: float = 1.0, **changes: Any) -> StudySweep:
+    """A full sweep of a study as one machine left it, with made-up numbers."""
+    sweep = study_sweep(NAME, "full", data)
+    for path in sweep.streams.values():
+        path.mkdir(parents=True, exist_ok=True)
+        declared = {"format": 1, "kind": "nasdaq-style", "parameters": {}, "events": 7, "counts": {"A": 7},
+                    "columns": {}, "notes": {}, "versions": {}}  # fmt: skip
+        (path / "_dataset.json").write_text(json.dumps(declared), encoding="utf-8")
+    rows = made_up_sweep(0, patterns=9)
+    rows["seconds"] = 12.34567 * slower + rows["repetition"]
+    rows = rows.assign(**changes)
+    config, generators = resolved(sweep.config)
+    sweep.folder.mkdir(parents=True)
+    identity = identity_of(config, generators)
+    (sweep.folder / "sweep.json").write_text(json.dumps(identity), encoding="utf-8")
+    (sweep.folder / "draws.json").write_text('{"sequence": {"3": 4}}', encoding="utf-8")
+    table = pa.Table.from_pandas(rows, RESULT_SCHEMA, preserve_index=False)
+    pq.write_table(table, sweep.folder / COMPLETE)
+    return sweep
+
+
+def kept(sweep: StudySweep, profile: str = "full") -> list[Path]:
+    return keep_sweep(
+        sweep.folder, sweep.streams, results_folder("kolchinsky2018", profile), "latency"
+    )
+
+
+def test_what_is_kept_is_read_as_a_finished_sweep(tmp_path: Path) -> None:
+    files = kept(measured(tmp_path / "there"))
+    assert all(file.stat().st_size < reference.LARGEST for file in files)
+    sweep = study_sweep(NAME, "reference", tmp_path / "here")
+    assert not sweep.is_finished and lacking([NAME], []) == []
+    sweep.measure()
+    assert sweep.is_finished and sweep.declaration.events == 7
+    whole, small = read_results(tmp_path / "there" / "sweeps" / sweep.folder.name), sweep.results
+    runs = ["pattern_id", "generator"]
+    assert len(small) * 3 == len(whole)
+    medians = whole.groupby(runs)["seconds"].median()
+    found = small.set_index(runs)["seconds"]
+    np.testing.assert_allclose(found, medians.loc[found.index], rtol=5e-4)
+    counts = whole.groupby(runs)["matches"].first()
+    assert (small.set_index(runs)["matches"] == counts.loc[found.index]).all()
+    assert json.loads((sweep.folder / "draws.json").read_text()) == {"sequence": {"3": 4}}
+
+
+def test_one_repetition_that_failed_stands_for_all() -> None:
+    rows = made_up_sweep(0, patterns=2)
+    rows.loc[1, ["status", "seconds"]] = ["error", np.nan]
+    found = medians_of(rows)
+    assert list(found["status"]) == ["error", *["ok"] * (len(found) - 1)]
+
+
+def test_parts_of_a_large_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "LARGEST", 20_000)
+    table = pd.DataFrame({"number": np.random.default_rng(0).random(10_000)})
+    parts = keep_table(table, tmp_path / "some.table")
+    assert len(parts) > 3 and all(part.stat().st_size < 20_000 for part in parts)
+    pd.testing.assert_frame_equal(read_parts(tmp_path / "some.table"), table)
+    parts[-1].write_bytes(parts[-1].read_bytes()[:-9])
+    with pytest.raises(ExperimentError, match=r"missing or damaged .* install cepbench again"):
+        read_parts(tmp_path / "some.table")
+    parts[1].unlink()
+    with pytest.raises(ExperimentError, match="missing or damaged"):
+        read_parts(tmp_path / "some.table")
+
+
+def test_fewer_parts_leave_nothing_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pd.DataFrame({"number": np.random.default_rng(0).random(10_000)})
+    with monkeypatch.context() as less:
+        less.setattr(reference, "LARGEST", 20_000)
+        keep_table(table, tmp_path / "table")
+    keep_table(table[:5], tmp_path / "table")
+    assert len(read_parts(tmp_path / "table")) == 5
+
+
+def test_a_table_of_a_notebook(tmp_path: Path, package: Path) -> None:
+    def measure() -> pd.DataFrame:
+        return pd.DataFrame({"a": [1, 2]})
+
+    name = "mei2009/operators/results"
+    assert len(measured_table(name, "quick", tmp_path, measure)) == 2
+    assert len(pd.read_parquet(tmp_path / "results.parquet")) == 2
+    with pytest.raises(ExperimentError, match=r"no reference results full/operators\.results"):
+        measured_table(name, "reference", tmp_path, measure)
+    assert lacking(["mei2009/plans"], [name]) == ["mei2009/plans", name]
+    (package / "mei2009" / "results" / "full").mkdir(parents=True)
+    keep_table(pd.DataFrame({"a": [3]}), kept_table(name))
+    assert list(measured_table(name, "reference", tmp_path, measure)["a"]) == [3]
+    assert lacking([], [name]) == []
+
+
+def test_nothing_can_be_changed_about_the_reference(tmp_path: Path) -> None:
+    for changes, what in (({"patterns": 4}, "patterns"), ({"seed": 1}, "the seed")):
+        with pytest.raises(ExperimentError, match=f"nothing to change about {what}"):
+            study_sweep(NAME, "reference", tmp_path, **changes)
+
+
+def test_results_of_another_configuration(tmp_path: Path, package: Path) -> None:
+    kept(measured(tmp_path / "there"))
+    about = package / "kolchinsky2018" / "results" / "full" / "latency.json"
+    content = json.loads(about.read_text(encoding="utf-8"))
+    about.write_text(json.dumps({**content, "streams": {"other": {}}}), encoding="utf-8")
+    sweep = study_sweep(NAME, "reference", tmp_path / "here")
+    with pytest.raises(ExperimentError, match="those of another configuration"):
+        sweep.measure()
+
+
+def test_another_machine_beside_the_reference(tmp_path: Path) -> None:
+    there = measured(tmp_path / "there")
+    kept(there)
+    here = measured(tmp_path / "here", slower=2.0)
+    assert str(reference_of(here.folder)) == "kolchinsky2018/latency, full"
+    (row,) = against_reference(tmp_path / "here")
+    assert (row["runs"], row["matches"], row["plans"], row["work"]) == (27, 0, 0, 0)
+    assert row["low"] <= row["ratio"] <= row["high"] and 1.5 < row["ratio"] < 2
+    other = measured(tmp_path / "other", comparisons=5)
+    assert [its["work"] for its in against_reference(tmp_path / "other")] == [
+        0
+    ]  # one lacks the number
+    kept(other)
+    measured(tmp_path / "wrong", comparisons=6)
+    assert [its["work"] for its in against_reference(tmp_path / "wrong")] == [27]
+
+
+def test_a_sweep_without_a_reference(tmp_path: Path) -> None:
+    sweep = measured(tmp_path / "here")
+    with pytest.raises(ExperimentError, match="no reference results of a sweep latency"):
+        reference_of(sweep.folder)
+    assert list(against_reference(tmp_path / "here")) == []
+    kept(sweep)
+    (sweep.folder / "sweep.json").write_text('{"window": "1 hour"}', encoding="utf-8")
+    with pytest.raises(
+        ExperimentError, match=r"of kolchinsky2018/latency, full did: .*window.* differ"
+    ):
+        reference_of(sweep.folder)
