@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 from cepbench.errors import ExperimentError
 from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
 from cepbench.experiments.studies.registry import STUDIES
-from cepbench.experiments.sweeps.cells import LATENCY, OK, RESULT_SCHEMA, Cell, frame_of
+from cepbench.experiments.sweeps.cells import LATENCY, RESULT_SCHEMA, frame_of
 from cepbench.experiments.sweeps.store import COMPLETE, read_kept, read_results, read_table
-from cepbench.experiments.sweeps.workload import USER, WORKLOAD
 from cepbench.files import whole_file, write_json
 from cepbench.streams.dataset_folder import DECLARATION
 
@@ -44,14 +43,10 @@ def results_folder(study: str, profile: str = MEASURED_AS) -> Path:
 
 
 def keep_sweep(sweep: Path, streams: Mapping[str, Path], target: Path, name: str) -> list[Path]:
-    """Keep the rows of a sweep's folder as ``name`` in a folder of reference results; all finished ones.
+    """Keep all finished rows of a sweep's folder as ``name`` in a folder of reference results.
 
-    Patterns that were drawn have a row for each run, with medians over its repetitions, as averages take
-    them. Returns the files written, none of them larger than :data:`LARGEST`.
+    Returns the files written, none of them larger than :data:`LARGEST`.
     """
-    rows = read_results(sweep)
-    drawn = ~rows["pattern_set"].isin([USER, WORKLOAD])
-    rows = pd.concat([rows[~drawn], medians_of(rows[drawn])]) if drawn.any() else rows
     kept = [
         {"file": file.stem, "key": key, "value": json.dumps(value)}
         for file in sorted(sweep.glob("*.json"))
@@ -67,7 +62,7 @@ def keep_sweep(sweep: Path, streams: Mapping[str, Path], target: Path, name: str
     write_json(target / f"{name}.json", about)
     return [
         target / f"{name}.json",
-        *keep_table(_rounded(rows), target / name),
+        *keep_table(_rounded(read_results(sweep)), target / name),
         *keep_table(pd.DataFrame(kept, columns=["file", "key", "value"]), target / f"{name}.kept"),
     ]
 
@@ -122,16 +117,6 @@ def _count(path: Path) -> int:
         ),
         default=0,
     )
-
-
-def medians_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each run, with medians of its times over repetitions; one that did not end well stands for all."""
-    run = ["pattern_id", "stream", *(name for name in Cell._fields if name != "repetition")]
-    ordered = rows.assign(well=rows["status"] == OK).sort_values("well", kind="stable")
-    groups = ordered.groupby(run, sort=False, dropna=False)
-    first = groups.head(1).set_index(run)
-    first[list(TIMES)] = groups[list(TIMES)].median()
-    return first.reset_index()[rows.columns].sort_values("pattern_id", kind="stable")
 
 
 def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path]) -> None:

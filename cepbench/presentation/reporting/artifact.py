@@ -9,15 +9,20 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pandas as pd
 
+from cepbench.engines.runs.result import shown_bytes
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
+from cepbench.experiments.sweeps.store import COMPLETE, read_kept
+from cepbench.presentation.reporting.beside_reference import reference_ledger
 from cepbench.presentation.reporting.claims import Claim, claims
+from cepbench.presentation.reporting.memory import PEAK
 from cepbench.presentation.reporting.verdicts import shown_interval, shown_value
 
 _HEAD = """\
@@ -40,26 +45,27 @@ cepbench claim {first}
 
 ## Everything
 
-`make report` measures the quick profile of all studies and draws the site; `make test` compares all engines with the naive
-matcher. `make report REPORT_ARGS="--profile full"` are the papers' sizes: hours, resumed where they were interrupted.
+`make report PROFILE=reference` draws the site from results at the papers' sizes, which the package has: two minutes.
+`make report` measures the quick profile of all studies, draws the site and compares it with the reference; `make test` compares
+all engines with the naive matcher. `make report PROFILE=full` are the papers' sizes: hours, resumed where they were interrupted.
 
 ## Claims
 
 `cepbench claim ID` runs the notebook of one claim and judges it as the report does. *Expected* is where the ledger says that the
 number has to be; *measured* what the quick profile gave, with its 95 % interval, on the paper's engine and in the first of
-several settings. Claims that do not hold are listed as such; the reasons are on the report's page `claims.html`. *Minutes* are
-those of its notebook with its sweeps, which other claims on the same page share. Measured on {machine}.
+several settings; *full* what the papers' sizes gave, where the package has results of them. Claims that do not hold are listed as
+such; the reasons are on the report's page `claims.html`. *Minutes*, the peak of memory and what is left on disk are those of its
+notebook with its sweeps and their streams, which other claims on the same page share. Measured on {machine}.
 """
 
 
 def text_of(report: Path) -> Iterator[str]:
     """The lines of the file, by a finished report."""
-    space = sum(file.stat().st_size for file in report.rglob("*") if file.is_file()) / (1 << 30)
+    space = _size(report) / (1 << 30)
     tables = []
     for study in STUDIES.values():
-        minutes = _minutes(study, report)
         judged = pd.read_parquet(report / study.key / "ledger" / "ledger.parquet")
-        tables += ["", f"### {study.label}", "", *_table(study, judged, minutes)]
+        tables += ["", f"### {study.label}", "", *_table(study, judged, _costs(study, report))]
     one = next(iter(STUDIES.values()))
     first, about = claims(one)[0].id, _notebook(one, report, one.notebooks[0])["cepbench"]
     machine = "{processor}, {cores} cores".format(**about["machine"])
@@ -79,21 +85,31 @@ def expected(claim: Claim) -> str:
     return f"at least {its.low:g}" if math.isinf(its.high) else f"{its.low:g} to {its.high:g}"
 
 
-def _table(study: Study, judged: pd.DataFrame, minutes: dict[str, float]) -> Iterator[str]:
-    yield "| `cepbench claim` | figure | claim | expected | measured | verdict | minutes |"
-    yield "|---|---|---|---|---|---|---:|"
+def _table(study: Study, judged: pd.DataFrame, costs: dict[str, Cost]) -> Iterator[str]:
+    yield "| `cepbench claim` | figure | claim | expected | quick | full | minutes | memory | disk |"
+    yield "|---|---|---|---|---|---|---:|---:|---:|"
+    full = reference_ledger(study.key, "full")
     for claim in claims(study):
-        rows = judged[judged["id"] == claim.id]
-        its = rows[(rows["basis"] == claim.main.basis) & ~rows["also"] & rows["value"].notna()]
-        row = next(its.itertuples(index=False), None)
-        interval = row is not None and shown_interval(row)
-        measured = "–" if row is None else shown_value(float(row.value))  # type: ignore[arg-type]
-        if interval:
-            measured += f" ({interval})"
+        cost = costs[claim.results]
         yield (
-            f"| {claim.id} | {claim.figure} | {claim.statement} | {expected(claim)} | {measured} "
-            f"| {rows['overall'].iloc[0]} | {minutes[claim.results]:.1f} |"
+            f"| {claim.id} | {claim.figure} | {claim.statement} | {expected(claim)} | {_found(claim, judged)} "
+            f"| {_found(claim, full)} | {cost.seconds / 60:.1f} | {shown_bytes(cost.memory) if cost.memory else '–'} "
+            f"| {shown_bytes(cost.disk)} |"
         )
+
+
+def _found(claim: Claim, judged: pd.DataFrame | None) -> str:
+    """The verdict on a claim with its number, of a table of verdicts."""
+    rows = judged[judged["id"] == claim.id] if judged is not None else pd.DataFrame()
+    if rows.empty:
+        return "–"
+    its = rows[(rows["basis"] == claim.main.basis) & ~rows["also"] & rows["value"].notna()]
+    row = next(its.itertuples(index=False), None)
+    overall = str(rows["overall"].iloc[0])
+    if row is None:
+        return overall
+    interval = shown_interval(row)
+    return f"{overall}: {shown_value(float(row.value))}" + (f" ({interval})" if interval else "")  # type: ignore[arg-type]
 
 
 def _notebook(study: Study, report: Path, name: str) -> Mapping[str, Any]:
@@ -103,18 +119,42 @@ def _notebook(study: Study, report: Path, name: str) -> Mapping[str, Any]:
     return found
 
 
-def _minutes(study: Study, report: Path) -> dict[str, float]:
-    """Notebook → how long it and its sweeps took."""
+@dataclass
+class Cost:
+    """What a page takes: seconds, the peak of memory and what is left on disk, in bytes."""
+
+    seconds: float
+    memory: int
+    disk: int = 0
+
+
+def _costs(study: Study, report: Path) -> dict[str, Cost]:
+    """Notebook → what it and its sweeps took."""
     found = {}
     for name in study.notebooks:
         about = _notebook(study, report, name)
-        seconds = about["papermill"]["duration"]
+        cost = Cost(about["papermill"]["duration"], about["cepbench"].get("memory") or 0)
         for sweep in about.get("sweeps") or ():
             for folder in (report / "data" / "sweeps").glob(f"{sweep.rpartition('/')[2]}-*"):
-                begun, ended = (folder / its for its in ("sweep.json", "results.parquet"))
-                seconds += max(ended.stat().st_mtime - begun.stat().st_mtime, 0.0)
-        found[name] = seconds / 60
+                begun, ended = (folder / its for its in ("sweep.json", COMPLETE))
+                cost.seconds += max(ended.stat().st_mtime - begun.stat().st_mtime, 0.0)
+                if (folder / PEAK).exists():
+                    cost.memory = max(cost.memory, read_kept(folder, "memory")["bytes"])
+                cost.disk += sum(map(_size, (folder, *_streams(folder))))
+        cost.disk += _size(report / study.key / name)
+        found[name] = cost
     return found
+
+
+def _streams(sweep: Path) -> Iterator[Path]:
+    """The generated streams that a sweep ran on."""
+    identity = read_kept(sweep, "sweep")
+    names = identity.get("streams", {}).values() or [identity.get("data", "")]
+    yield from (path for name in set(names) if (path := sweep.parents[1] / name).is_dir())
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets.config import Config
 
 from cepbench.errors import ReportError
+from cepbench.presentation.reporting.memory import peak_of
 
 #: What ipykernel is started by, and what a fork does instead.
 _LAUNCHER = ["-m", "ipykernel_launcher"]
@@ -46,6 +47,9 @@ _numbers = itertools.count()
 
 _kernels: WeakSet[Kernel] = WeakSet()
 
+#: The sockets of a kernel that has ended -> the most memory that it had, in bytes.
+peaks: dict[str, int | None] = {}
+
 
 class Kernel(AsyncKernelManager):
     """A kernel that can be ended from another thread than the one that talks to it."""
@@ -53,6 +57,15 @@ class Kernel(AsyncKernelManager):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _kernels.add(self)
+
+    # AsyncKernelManager's, which its stubs take for the one that waits.
+    async def shutdown_kernel(  # type: ignore[override]
+        self, now: bool = False, restart: bool = False
+    ) -> None:
+        process = getattr(self.provisioner, "process", None)
+        if process is not None:
+            peaks[self.ip] = peak_of(process.pid)
+        await super().shutdown_kernel(now, restart)
 
     def kill_now(self) -> None:
         process = getattr(self.provisioner, "process", None)

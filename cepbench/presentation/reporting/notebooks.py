@@ -13,7 +13,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
-from cepbench.presentation.reporting.forked_kernels import Kernel, quiet_kernels
+from cepbench.presentation.reporting.forked_kernels import Kernel, peaks, quiet_kernels
 from cepbench.presentation.reporting.parameters import (
     checked_parameters,
     literals,
@@ -49,7 +49,7 @@ def run_notebook(
     """Run a notebook, which stays as it is, in a new kernel, in its folder.
 
     The notebook with its outputs is written to ``executed``, also when a cell fails; if none does,
-    the machine and the versions of packages are in its metadata, under ``cepbench``, beside the
+    the machine, the versions of packages and the kernel's peak of memory are in its metadata, under ``cepbench``, beside the
     metadata given, such as its title. Parameters replace the defaults of its ``parameters`` cell.
     Where ``strict``, a warning that a cell prints is an error.
 
@@ -86,7 +86,8 @@ def run_notebook(
                 f"The notebook as far as it came is in {target}"
             ) from error
         done.metadata.update(metadata or {})
-        done.metadata["cepbench"] = {"machine": machine(), "versions": versions()}
+        memory = peaks.pop(sockets.KernelManager.ip, None)
+        done.metadata["cepbench"] = {"machine": machine(), "versions": versions(), "memory": memory}
         nbformat.write(done, target)
     if strict:
         _refuse_warnings(path.name, done)

@@ -21,7 +21,7 @@ from cepbench.experiments.studies.reference import lacking
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.sweep_file import KEYS
-from cepbench.files import held
+from cepbench.files import held, write_json
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.algorithms import described
 from cepbench.presentation.reporting.beside_reference import REFERENCE_PAGE, beside_reference
@@ -35,6 +35,7 @@ from cepbench.presentation.reporting.index import (
     index_html,
 )
 from cepbench.presentation.reporting.ledger import LOOKS
+from cepbench.presentation.reporting.memory import PEAK, peak_memory
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation, group_of
 from cepbench.presentation.reporting.notebooks import (
     measured_tables,
@@ -167,7 +168,14 @@ def build_report(
         )
         steps = Steps(on_progress, weights)
         began = time.perf_counter()
-        for sweep in measure_all(sweeps):
+        remaining = measure_all(sweeps)
+        while True:
+            with peak_memory() as peak:
+                sweep = next(remaining, None)
+            if sweep is None:
+                break
+            if not sweep.reference_of:
+                write_json(sweep.folder / PEAK, {"bytes": peak.bytes})
             steps(f"sweep {sweep.sweep.name}", f"{time.perf_counter() - began:.0f} s")
             began = time.perf_counter()
         steps.ended("sweeps")

@@ -46,6 +46,7 @@ def report(tmp_path: Path) -> Path:
                 "cepbench": {
                     "machine": {"processor": "P", "cores": "2"},
                     "versions": {"cepbench": "9"},
+                    "memory": 2_000_000,
                 },
             }
             if name == one.results:
@@ -58,9 +59,15 @@ def report(tmp_path: Path) -> Path:
         ledger(study.key, tables).to_parquet(tmp_path / study.key / "ledger" / "ledger.parquet")
     sweep = tmp_path / "data" / "sweeps" / "its-00"
     sweep.mkdir(parents=True)
-    for name, when in (("sweep.json", 1000), ("results.parquet", 1120)):
-        (sweep / name).touch()
+    (sweep / "memory.json").write_text('{"bytes": 3000000}')
+    for name, content, when in (
+        ("sweep.json", '{"data": "stream"}', 1000),
+        ("results.parquet", "", 1120),
+    ):
+        (sweep / name).write_text(content)
         os.utime(sweep / name, (when, when))
+    (tmp_path / "data" / "stream").mkdir()
+    (tmp_path / "data" / "stream" / "events").write_bytes(bytes(5_000_000))
     return tmp_path
 
 
@@ -68,9 +75,9 @@ def test_numbers_and_minutes_are_those_of_the_report(report: Path) -> None:
     lines = list(text_of(report))
     rows = {row[0]: row for row in rows_of(lines)}
     one, *others = claims(find_study(STUDY))
-    assert rows[one.id][4].startswith(f"{inside(one.main):.2f}")
-    assert rows[one.id][5:] == ["holds", "3.0"]
+    assert rows[one.id][4].startswith(f"holds: {inside(one.main):.2f}")
+    assert rows[one.id][6:8] == ["3.0", "3 MB"] and rows[one.id][8] == "5 MB"
     elsewhere = next(its for its in others if its.results != one.results)
-    assert rows[elsewhere.id][4:] == ["–", "not testable", "1.0"]
+    assert rows[elsewhere.id][4] == "not testable" and rows[elsewhere.id][6] == "1.0"
     assert any("Measured on P, 2 cores, cepbench 9." in line for line in lines)
     assert f"cepbench claim {one.id}" in lines

@@ -146,7 +146,7 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert "partial matches" not in told["full", "types"]
     assert "at most 5 expected events per window" in told["full", "types"]
     assert "each of its three sequences" in told["full", "types"]
-    assert "100 patterns of each size in each set, each plan run 3 times" in told["full", "types"]
+    assert "100 patterns of each size in each set, each plan run once" in told["full", "types"]
     assert "of its own types" in told["full", "strategies"]
     assert "KL" not in told["full", "latency"]
     assert all("counts for each." in text for text in told.values())
