@@ -4,74 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.studies import reference
 from cepbench.experiments.studies.against_reference import against_reference, reference_of
-from cepbench.experiments.studies.measured import StudySweep, study_sweep
+from cepbench.experiments.studies.measured import study_sweep
 from cepbench.experiments.studies.reference import (
-    keep_sweep,
     keep_table,
     kept_table,
     lacking,
     measured_table,
     read_parts,
-    results_folder,
 )
-from cepbench.experiments.studies.registry import STUDIES
-from cepbench.experiments.sweeps.cells import RESULT_SCHEMA
-from cepbench.experiments.sweeps.configuration import identity_of
-from cepbench.experiments.sweeps.on_spark.job import resolved
-from cepbench.experiments.sweeps.store import COMPLETE, read_results
-from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
-
-NAME = "kolchinsky2018/latency"
+from cepbench.experiments.sweeps.store import read_results
+from tests.experiments.studies.reference_package import NAME, kept, measured, package_in
 
 
 @pytest.fixture(autouse=True)
 def package(tmp_path: Path) -> Iterator[Path]:
-    """Studies whose results are in a folder of the test, which has none yet."""
-    folder = tmp_path / "package"
-    with STUDIES.restored():
-        for key, study in list(STUDIES.items()):
-            STUDIES.add(replace(study, folder=folder / key))
+    with package_in(tmp_path / "package") as folder:
         yield folder
-
-
-def measured(data: Path, *, slower: float = 1.0, **changes: Any) -> StudySweep:
-    """A full sweep of a study as one machine left it, with made-up numbers."""
-    sweep = study_sweep(NAME, "full", data)
-    for path in sweep.streams.values():
-        path.mkdir(parents=True, exist_ok=True)
-        declared = {"format": 1, "kind": "nasdaq-style", "parameters": {}, "events": 7, "counts": {"A": 7},
-                    "columns": {}, "notes": {}, "versions": {}}  # fmt: skip
-        (path / "_dataset.json").write_text(json.dumps(declared), encoding="utf-8")
-    rows = made_up_sweep(0, patterns=9)
-    rows["seconds"] = 12.34567 * slower + rows["repetition"]
-    rows = rows.assign(**changes)
-    config, generators = resolved(sweep.config)
-    sweep.folder.mkdir(parents=True)
-    identity = identity_of(config, generators)
-    (sweep.folder / "sweep.json").write_text(json.dumps(identity), encoding="utf-8")
-    (sweep.folder / "draws.json").write_text('{"sequence": {"3": 4}}', encoding="utf-8")
-    table = pa.Table.from_pandas(rows, RESULT_SCHEMA, preserve_index=False)
-    pq.write_table(table, sweep.folder / COMPLETE)
-    return sweep
-
-
-def kept(sweep: StudySweep, profile: str = "full") -> list[Path]:
-    return keep_sweep(
-        sweep.folder, sweep.streams, results_folder("kolchinsky2018", profile), "latency"
-    )
 
 
 def test_what_is_kept_is_read_as_a_finished_sweep(tmp_path: Path) -> None:
@@ -154,9 +111,8 @@ def test_another_machine_beside_the_reference(tmp_path: Path) -> None:
     assert (row["runs"], row["matches"], row["plans"], row["work"]) == (27, 0, 0, 0)
     assert row["low"] <= row["ratio"] <= row["high"] and 1.5 < row["ratio"] < 2
     other = measured(tmp_path / "other", comparisons=5)
-    assert [its["work"] for its in against_reference(tmp_path / "other")] == [
-        0
-    ]  # one lacks the number
+    (row,) = against_reference(tmp_path / "other")
+    assert row["work"] == 0  # the reference lacks this number
     kept(other)
     measured(tmp_path / "wrong", comparisons=6)
     assert [its["work"] for its in against_reference(tmp_path / "wrong")] == [27]
