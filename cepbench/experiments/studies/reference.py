@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,13 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.cells import LATENCY, RESULT_SCHEMA, frame_of
-from cepbench.experiments.sweeps.store import COMPLETE, read_kept, read_results, read_table
+from cepbench.experiments.sweeps.store import (
+    COMPLETE,
+    journal_path,
+    read_kept,
+    read_results,
+    read_table,
+)
 from cepbench.files import whole_file, write_json
 from cepbench.streams.dataset_folder import DECLARATION
 
@@ -135,13 +142,38 @@ def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path
             )
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / DECLARATION, about["streams"][path.name])
-    sweep.mkdir(parents=True, exist_ok=True)
-    write_json(sweep / f"{_IDENTITY}.json", about["identity"])
-    for file, its in read_parts(kept.with_name(f"{name}.kept")).groupby("file"):
-        values = zip(its["key"], map(json.loads, its["value"]), strict=True)
-        write_json(sweep / f"{file}.json", dict(values))
+    _lay_out(kept, sweep)
     with whole_file(sweep / COMPLETE) as unfinished:
         pq.write_table(pa.Table.from_pandas(rows, RESULT_SCHEMA, preserve_index=False), unfinished)
+
+
+def resume_sweep(study: str, name: str, sweep: Path) -> None:
+    """Lay out the reference results of a sweep as the folder of an interrupted one, which a run then completes.
+
+    A folder that is there stays as it is. Rows say by themselves on which machine they were measured.
+
+    Raises ExperimentError if there are no results.
+    """
+    if sweep.exists():
+        return
+    kept = results_folder(study) / name
+    rows = read_parts(kept)
+    _lay_out(kept, sweep)
+    for (pattern_id, stream), own in rows.groupby(["pattern_id", "stream"], sort=False):
+        journal = journal_path(sweep, str(pattern_id), str(stream))
+        journal.parent.mkdir(exist_ok=True)
+        table = pa.Table.from_pandas(own, RESULT_SCHEMA, preserve_index=False)
+        lines = (json.dumps(row, default=datetime.isoformat) for row in table.to_pylist())
+        journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _lay_out(kept: Path, sweep: Path) -> None:
+    """What a sweep's folder has beside its rows."""
+    sweep.mkdir(parents=True, exist_ok=True)
+    write_json(sweep / f"{_IDENTITY}.json", read_kept(kept.parent, kept.name)["identity"])
+    for file, its in read_parts(kept.with_name(f"{kept.name}.kept")).groupby("file"):
+        values = zip(its["key"], map(json.loads, its["value"]), strict=True)
+        write_json(sweep / f"{file}.json", dict(values))
 
 
 def measured_table(

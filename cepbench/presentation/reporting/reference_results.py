@@ -1,8 +1,9 @@
 """The reference results of the package, from a finished report.
 
-``python -m cepbench.presentation.reporting.reference_results REPORT PROFILE`` keeps its sweeps, the tables that its
-notebooks measured, its verdicts and what it was measured with; the profile is ``full`` or ``quick``, of which
-tables are not kept, since nothing is drawn from them. What is not finished is kept as far as it came.
+``python -m cepbench.presentation.reporting.reference_results keep REPORT PROFILE`` keeps its sweeps, the tables that
+its notebooks measured and its verdicts; the profile is ``full`` or ``quick``, of which tables are not kept, since
+nothing is drawn from them. What is not finished is kept as far as it came, and ``resume REPORT`` lays the full profile
+out again for another sitting, or machine, to go on with.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from cepbench.experiments.studies.reference import (
     keep_sweep,
     keep_table,
     kept_table,
+    lacking,
     results_folder,
+    resume_sweep,
 )
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.sweep_file import named_sweeps
@@ -50,6 +53,20 @@ def keep_report(report: Path, profile: str) -> Iterator[Path]:
             )
 
 
+def resume_report(report: Path) -> Iterator[Path]:
+    """Lay out what the package has of sweeps of the full profile, for a run to complete; returns their folders."""
+    for name in named_sweeps():
+        if not lacking([name], []):
+            key, _, short = name.partition("/")
+            sweep = study_sweep(name, MEASURED_AS, report / "data")
+            resume_sweep(key, short, sweep.folder)
+            yield sweep.folder
+
+
 if __name__ == "__main__":
-    written = list(keep_report(Path(sys.argv[1]), sys.argv[2]))
-    print(f"{len(written)} files, {sum(path.stat().st_size for path in written) / 1e6:.1f} MB")
+    report, *profile = sys.argv[2:]
+    if sys.argv[1] == "keep":
+        written = list(keep_report(Path(report), *profile))
+        print(f"{len(written)} files, {sum(path.stat().st_size for path in written) / 1e6:.1f} MB")
+    else:
+        print(f"{len(list(resume_report(Path(report))))} sweeps")

@@ -20,8 +20,16 @@ from cepbench.experiments.studies.reference import (
     lacking,
     measured_table,
     read_parts,
+    resume_sweep,
 )
-from cepbench.experiments.sweeps.store import read_results
+from cepbench.experiments.sweeps.store import (
+    COMPLETE,
+    Journal,
+    count_rows,
+    journal_path,
+    read_kept,
+    read_results,
+)
 from tests.experiments.studies.reference_package import NAME, kept, measured, package_in
 
 
@@ -43,6 +51,32 @@ def test_what_is_kept_is_read_as_a_finished_sweep(tmp_path: Path) -> None:
     same = ["pattern_id", "generator", "repetition", "matches", "status"]
     pd.testing.assert_frame_equal(small[same], whole[same])
     assert json.loads((sweep.folder / "draws.json").read_text()) == {"sequence": {"3": 4}}
+
+
+def test_an_interrupted_sweep_goes_on_elsewhere(tmp_path: Path) -> None:
+    there = measured(tmp_path / "there")
+    done = there.folder / COMPLETE
+    rows = read_results(there.folder)
+    done.unlink()
+    journal_path(there.folder, "any").parent.mkdir()
+    for pattern, own in rows.groupby("pattern_id", sort=False):
+        with Journal(journal_path(there.folder, pattern)) as journal:
+            for row in json.loads(own.to_json(orient="records", double_precision=15)):
+                journal.append({name: value for name, value in row.items() if value is not None})
+    kept(there)
+    here = study_sweep(NAME, "full", tmp_path / "here").folder
+    resume_sweep("kolchinsky2018", "latency", here)
+    assert read_kept(here, "sweep") == read_kept(there.folder, "sweep")
+    assert not (here / COMPLETE).exists() and count_rows(here) == len(rows)
+    found = read_results(here)
+    same = ["pattern_id", "generator", "repetition", "matches", "plan_log_cost", "configuration"]
+    rows = rows.sort_values("pattern_id", kind="stable", ignore_index=True)  # as journals are read
+    pd.testing.assert_frame_equal(found[same], rows[same])
+    with Journal(journal_path(here, rows["pattern_id"][0])) as journal:
+        assert len(journal.finished) == 9
+    (here / "mine").touch()
+    resume_sweep("kolchinsky2018", "latency", here)
+    assert (here / "mine").exists()
 
 
 def test_parts_of_a_large_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
