@@ -1,4 +1,4 @@
-"""A wheel: what is in it, and that README's example runs from it in an empty folder."""
+"""A release: sdist and wheel, what is in them, and that commands and README's examples run in an empty home."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
+BESIDE = (
+    "setup.py", "MANIFEST.in", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md",
+    "CITATION.cff", "constraints.txt",
+)  # fmt: skip
 SHORTEST, COMPARED, CODE = re.findall(
     r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
 )
@@ -31,63 +39,100 @@ for name in ("nasdaq-style/sample", "lobster/sample", "ten-symbols/quick"):
 """
 
 
+def python(folder: Path, *arguments: str) -> None:
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def pip(folder: Path, *arguments: str) -> None:
+    python(folder, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, for setuptools leaves folders beside what it reads."""
     copy = tmp_path_factory.mktemp("sources")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("data", "__pycache__")
-            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, copy / name)
-    made = copy / "datasets" / "ten-symbols" / "data" / "mine"
-    made.mkdir(parents=True)
-    (made / "events.parquet").write_text("somebody's own")
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-            "--no-index", "--disable-pip-version-check", "--wheel-dir", "wheels", ".",
-        ],
-        cwd=copy, capture_output=True, text=True,
+    for name in ("cepbench", "datasets"):
+        ignored = shutil.ignore_patterns("data", "__pycache__")
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    for name in BESIDE:
+        shutil.copy(ROOT / name, copy / name)
+    for not_released in ("datasets/ten-symbols/data/mine/events.parquet", "tests/test_it.py"):
+        file = copy / not_released
+        file.parent.mkdir(parents=True)
+        file.write_text("somebody's own")
+    python(copy, "-c", "from setuptools import build_meta; build_meta.build_sdist('dist')")
+    (built,) = (copy / "dist").iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """Built from the sdist alone."""
+    folder = sdist.parent / "wheels"
+    pip(
+        sdist.parent, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
+        "--wheel-dir", str(folder), str(sdist),
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (built,) = (copy / "wheels").iterdir()
+    (built,) = folder.iterdir()
     return built
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that Python imports from; unpacking is all that installing it would do."""
+    """An environment with the wheel, which finds all else where these tests find it."""
     target = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
+    venv.create(target)
+    pip(target, "--python", str(target), "install", "--no-deps", "--no-index", str(wheel))
+    packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(target)}))
+    # A path of a .pth file comes behind those before it, and .pth files there are not read.
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
     return target
 
 
-def run(code: str, installed: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run code in an empty folder, with the user's data below it."""
-    (folder / "work").mkdir()
-    environment = {k: v for k, v in os.environ.items() if k != "CEPBENCH_DATASETS"}
+def run(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of the environment in an empty folder, with an empty home beside it."""
+    for name in ("work", "home"):
+        (folder / name).mkdir(exist_ok=True)
+    ours = ("CEPBENCH_DATASETS", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in ours} | {
+        "HOME": str(folder / "home"),
+        "XDG_DATA_HOME": str(folder / "share"),
+        "XDG_CACHE_HOME": str(user_cache_path()),  # compiled kernels
+        "PYTHONUTF8": "1",
+        "PYTHONWARNINGS": "error",
+    }
+    program, *arguments = command
+    scripts = Path(sysconfig.get_path("scripts", "venv", {"base": str(installed)}))
     done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-W", "error", "-c", code],
-        cwd=folder / "work",
-        env=environment | {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(folder / "share")},
-        capture_output=True,
-        encoding="utf-8",
-    )
+        [str(scripts / program), *arguments],
+        cwd=folder / "work", env=environment, capture_output=True, encoding="utf-8",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done
 
 
-def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
+def files_in(*folders: str) -> set[str]:
+    """What a release has of folders of a checkout."""
+    return {
+        file.relative_to(ROOT).as_posix()
+        for folder in folders
+        for file in (ROOT / folder).rglob("*")
+        if file.is_file() and not {"__pycache__", "data"} & set(file.parts)
+    }
+
+
+def test_the_sdist_has_all_files_of_the_package_and_the_catalogue(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        inside = {item.name.partition("/")[2] for item in archive if item.isfile()}
+    made = {name for name in inside if name.startswith("cepbench.egg-info/")}
+    made |= {"PKG-INFO", "setup.cfg"}
+    assert inside - made == files_in("cepbench", "datasets") | set(BESIDE)
+
+
+def test_the_wheel_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = set(archive.namelist())
-    package = {
-        file.relative_to(ROOT).as_posix()
-        for file in (ROOT / "cepbench").rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
-    }
     catalogue = {
         f"cepbench/streams/datasets/bundled/{file.parent.name}/{file.name}"
         for declaration in (ROOT / "datasets").glob("*/dataset.toml")
@@ -95,7 +140,25 @@ def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
         if file.is_file()
     }
     assert len(catalogue) > 15
-    assert {name for name in inside if ".dist-info/" not in name} == package | catalogue
+    assert {name for name in inside if ".dist-info/" not in name} == (
+        files_in("cepbench") | catalogue
+    )
+
+
+def test_import_and_command_work_and_leave_nothing_in_the_home(
+    installed: Path, tmp_path: Path
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    imported = run(
+        installed, tmp_path, "python", "-c", "import cepbench; print(cepbench.__version__)"
+    )
+    assert imported.stdout.strip() == project["version"]
+    shown = run(installed, tmp_path, "cepbench", "--version").stdout
+    assert shown.split() == ["cepbench", project["version"]]
+    example = ("--pattern-name", "rare-last", "--data", "nasdaq-style/sample")
+    found = run(installed, tmp_path, "cepbench", "run", *example)
+    assert re.search(r"^matches: +2,003$", found.stdout, re.MULTILINE)
+    assert not [*tmp_path.glob("work/*"), *tmp_path.glob("home/*")]
 
 
 def test_a_checkout_is_imported_from_the_folder_above(tmp_path: Path) -> None:
@@ -112,7 +175,9 @@ def test_a_checkout_is_imported_from_the_folder_above(tmp_path: Path) -> None:
 def test_samples_are_opened_and_others_made_where_the_user_may_write(
     installed: Path, tmp_path: Path
 ) -> None:
-    module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path).stdout.splitlines())
+    module, sample, lobster, quick = map(
+        Path, run(installed, tmp_path, "python", "-c", WHERE).stdout.splitlines()
+    )
     assert module.is_relative_to(installed)
     assert (
         sample
@@ -126,7 +191,7 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
 
 
 def test_the_shortest_program_of_readme_finds_matches(installed: Path, tmp_path: Path) -> None:
-    done = run(SHORTEST, installed, tmp_path)
+    done = run(installed, tmp_path, "python", "-c", SHORTEST)
     assert done.stderr == ""
     shown = (
         (ROOT / "README.md").read_text("utf-8").partition("```text\n")[2].partition("```")[0]
@@ -143,7 +208,7 @@ def test_the_shortest_program_of_readme_finds_matches(installed: Path, tmp_path:
 def test_the_second_program_of_readme_compares_plans_and_writes_a_page(
     installed: Path, tmp_path: Path
 ) -> None:
-    printed = run(SHORTEST + COMPARED, installed, tmp_path).stdout
+    printed = run(installed, tmp_path, "python", "-c", SHORTEST + COMPARED).stdout
     assert "DP-LD" in printed and "events/s" in printed
     assert (tmp_path / "work" / "all.html").stat().st_size > 100_000
 
@@ -151,7 +216,7 @@ def test_the_second_program_of_readme_compares_plans_and_writes_a_page(
 def test_the_example_of_readme_runs_and_shows_its_generator_among_all(
     installed: Path, tmp_path: Path
 ) -> None:
-    done = run(CODE, installed, tmp_path)
+    done = run(installed, tmp_path, "python", "-c", CODE)
     assert done.stderr == ""
     for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
         assert name in done.stdout
