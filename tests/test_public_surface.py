@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,10 @@ import pyarrow as pa
 import pytest
 
 import cepbench as cep
+from cepbench.experiments.sweeps.cells import RESULT_SCHEMA
+
+#: What is promised to stay; a name or column that goes has to be taken out there, too.
+STABLE = (Path(__file__).parents[1] / "docs" / "stability.md").read_text(encoding="utf-8")
 
 #: The paper's, which are compared where nothing else is said.
 GENERATORS = {
@@ -88,6 +94,20 @@ def test_every_public_name_is_there() -> None:
         assert name in dir(cep)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = cep.evalute
+
+
+def stable_names(section: str) -> list[str]:
+    """The words of the last column of a table."""
+    _, _, text = STABLE.partition(f"\n## {section}\n")
+    rows = re.findall(r"^\| .* \| (`.*) \|$", text.partition("\n## ")[0], re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+
+
+def test_names_and_columns_are_those_that_are_promised() -> None:
+    names = stable_names("Names")
+    assert len(set(names)) == len(names)
+    assert set(names) == {*cep.__all__, *(f"spark.{name}" for name in cep.spark.__all__)}
+    assert stable_names("Columns of results") == RESULT_SCHEMA.names
 
 
 def test_the_plan_generators_and_evaluators_by_the_papers_names() -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as ET
 from datetime import date
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.version import Version
 
 from cepbench.papers import REFERENCES
 from tests.presentation.reporting.offline import read_page
@@ -163,6 +165,15 @@ def test_the_change_log_begins_with_what_is_not_released() -> None:
         assert date.fromisoformat(day)
     kinds = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_version_and_day_of_the_release_are_the_same_everywhere() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (version, day), *_ = re.findall(r"^## \[(\d.+?)\] - (\S+)$", changes, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["version"] == str(Version(version)) == cited["version"]
+    assert cited["date-released"] == day and date.fromisoformat(day)
 
 
 def words_of(picture: str) -> list[str]:

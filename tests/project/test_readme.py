@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = {
     name: (ROOT / name).read_text(encoding="utf-8")
     for name in (
-        "README.md", "CONTRIBUTING.md", "datasets/README.md", "docs/architecture.md",
+        "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "datasets/README.md", "docs/architecture.md",
         "docs/language.md", "docs/data.md",
     )
 }  # fmt: skip
