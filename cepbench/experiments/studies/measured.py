@@ -14,7 +14,7 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
-from cepbench.experiments.studies.reference import restore_sweep
+from cepbench.experiments.studies.reference import is_complete, restore_sweep
 from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.restrictions import restrictions
 from cepbench.experiments.sweeps.store import COMPLETE, is_finished, read_draws
@@ -104,6 +104,10 @@ class StudySweep:
             f"{self.sweep.title}: {self.describe()}.",
             *restrictions(self.config, self.own, read_draws(self.folder)),
         ]
+        if self.reference_of and not is_complete(self.reference_of, self.sweep.name):
+            sentences.append(
+                "**This sweep is not finished**: these patterns of it were measured so far."
+            )
         return "\n".join(f"- {sentence}" for sentence in sentences)
 
 

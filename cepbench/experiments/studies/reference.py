@@ -147,6 +147,11 @@ def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path
         pq.write_table(pa.Table.from_pandas(rows, RESULT_SCHEMA, preserve_index=False), unfinished)
 
 
+def is_complete(study: str, name: str) -> bool:
+    """Whether the reference results of a sweep are those of a finished one."""
+    return bool(read_kept(results_folder(study), name)["complete"])
+
+
 def resume_sweep(study: str, name: str, sweep: Path) -> None:
     """Lay out the reference results of a sweep as the folder of an interrupted one, which a run then completes.
 

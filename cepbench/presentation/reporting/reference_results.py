@@ -25,6 +25,7 @@ from cepbench.experiments.studies.reference import (
     resume_sweep,
 )
 from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.sweeps.store import count_rows
 from cepbench.experiments.sweeps.sweep_file import named_sweeps
 from cepbench.presentation.reporting.notebooks import measured_tables
 from cepbench.presentation.reporting.requests import LEDGER
@@ -38,7 +39,7 @@ def keep_report(report: Path, profile: str) -> Iterator[Path]:
     """Write the reference results of all studies, and return the files."""
     for name in named_sweeps():
         sweep = study_sweep(name, profile, report / "data")
-        if sweep.folder.exists():
+        if count_rows(sweep.folder):
             key, _, short = name.partition("/")
             yield from keep_sweep(sweep.folder, sweep.streams, results_folder(key, profile), short)
     for key, study in STUDIES.items():
