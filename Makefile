@@ -49,7 +49,7 @@ help:  ## what can be made
 
 env: $(BUILT)  ## the environment in .venv, once
 
-$(BUILT): pyproject.toml constraints.txt
+$(BUILT): pyproject.toml requirements.txt
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "make: cepbench needs Python 3.11 or newer, and none was found on the PATH." >&2; \
 		echo "      Install one, or name it: make PYTHON=/path/to/python3.12 env" >&2; exit 1; fi
@@ -64,12 +64,17 @@ $(BUILT): pyproject.toml constraints.txt
 		echo "make: $(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
 		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
 	@echo "installing into $(VENV) (a few minutes) ..."
-# uv is faster, but reads none of pip's settings: whoever has any gets pip.
-	@if command -v uv >/dev/null 2>&1 && [ -z "$$($(BIN)/python -m pip config list 2>/dev/null)" ] \
-		&& uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; then :; \
+# Whatever has not the hash in the lock is an error. setuptools, which builds pyspark and cepbench, comes
+# first and from the lock too. uv is faster, but reads none of pip's settings: whoever has any gets pip.
+	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.txt >$(VENV)/setuptools.txt
+	@locked() { \
+		"$$@" --require-hashes -r $(VENV)/setuptools.txt && \
+		"$$@" --require-hashes --no-build-isolation -r requirements.txt && \
+		"$$@" --no-deps --no-build-isolation -e .; }; \
+	if command -v uv >/dev/null 2>&1 && [ -z "$$($(BIN)/python -m pip config list 2>/dev/null)" ] \
+		&& locked uv pip install --quiet --python $(BIN)/python; then :; \
 	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-			-c constraints.txt -e '.[dev]'; fi
+		locked $(BIN)/python -m pip install --quiet --disable-pip-version-check; fi
 	@$(BIN)/python -m cepbench.experiments.sweeps.warm_up
 	-@$(BIN)/python -m cepbench.experiments.sweeps.unit_costs
 	-@$(BIN)/python -m cepbench.spark.class_archive
