@@ -24,6 +24,8 @@ class Reference:
     #: Journal or conference, number and pages.
     published: str
     year: int
+    #: Its DOI; empty if none is listed.
+    doi: str = ""
 
     def __str__(self) -> str:
         return f"{self.authors}: {self.title}. {self.published}, {self.year}."
@@ -56,7 +58,14 @@ _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding=
 #: Citation key → source; the papers that the workbench is built around come first.
 REFERENCES: Mapping[str, Reference] = MappingProxyType(
     {
-        key: Reference(key, entry["authors"], entry["title"], entry["published"], entry["year"])
+        key: Reference(
+            key,
+            entry["authors"],
+            entry["title"],
+            entry["published"],
+            entry["year"],
+            entry.get("doi", ""),
+        )
         for key, entry in _CONTENT.items()
     }
 )

@@ -1,4 +1,4 @@
-"""pyproject.toml, environment.yml and constraints.txt say the same about what is needed."""
+"""pyproject.toml, environment.yml and requirements.txt say the same about what is needed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONDA: dict[str, Any] = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-PINS = [
-    Requirement(line)
-    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    if line.strip() and not line.startswith("#")
-]
+LOCK = ROOT / "requirements.txt"
+#: Each pin, with the hashes of its files.
+HASHES = {
+    Requirement(pin): hashes
+    for pin, *hashes in (
+        entry.split(" \\\n    --hash=sha256:")
+        for entry in re.split(r"\n(?! )", LOCK.read_text(encoding="utf-8").strip())
+    )
+}
+PINS = list(HASHES)
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 #: Engines of `make conformance`, which are in no environment of ours.
 PEERS = {name: EXTRAS.pop(name) for name in ("chdb", "core", "flink")}
@@ -53,6 +58,23 @@ def test_every_pin_is_one_exact_version_without_an_address() -> None:
     for pin in PINS:
         assert pin.url is None
         assert re.fullmatch(r"==[\w.+!]+", str(pin.specifier)), str(pin)
+
+
+def test_every_pin_has_the_hashes_of_its_files() -> None:
+    for pin, hashes in HASHES.items():
+        assert hashes and all(re.fullmatch("[0-9a-f]{64}", each) for each in hashes), str(pin)
+    # Wheels for each platform and Python.
+    numpy = next(hashes for pin, hashes in HASHES.items() if pin.name == "numpy")
+    assert len(numpy) > 20
+
+
+def test_the_environment_is_made_of_the_lock_alone() -> None:
+    """Also what builds packages without a wheel; only the checkout itself has no hash."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    steps = re.findall(r'"\$\$@" (.*?)(?: &&|;)', makefile)
+    lock, checkout = "--require-hashes", "--no-deps --no-build-isolation -e ."
+    assert [step for step in steps if lock not in step] == [checkout] == steps[-1:]
+    assert len(steps) == 3 and lock + " --no-build-isolation -r requirements.txt" in steps
 
 
 def test_peers_are_pinned_where_they_are_named_and_nowhere_else() -> None:
@@ -105,8 +127,8 @@ def test_conda_supplies_python_java_and_make_and_pip_the_rest() -> None:
     by_pip = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
     names = {re.split(r"[<>=! ]", entry)[0] for entry in plain}
     assert names == {"python", "openjdk", "make", "pip"}
-    # One source of what is needed: whatever pyproject.toml lists, conda users get too.
-    assert by_pip == [["-c constraints.txt", "-e .[dev]"]]
+    # One source of what is needed: whatever the lock has, conda users get too.
+    assert by_pip == [["-r requirements.txt"]]
     assert set(EXTRAS) == {"dev"}
 
 

@@ -29,6 +29,7 @@ from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.verdicts import by_claim, counts_of
 from tests.presentation.reporting.browser import browser
 from tests.presentation.reporting.chromium import open_page
+from tests.presentation.reporting.crates import checked_crate
 from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
 
@@ -167,6 +168,20 @@ def test_the_results_hold_every_generator_and_every_cell(
     assert len(found) > 0.9 * len(results)
     assert (found.groupby(["pattern_id", "strategy"])["matches"].nunique() == 1).all()
     assert results["seed"].nunique() == 1
+
+
+def test_the_crate_has_every_page_and_the_sweeps_that_notebooks_read(
+    report: Path, files: dict[str, Path]
+) -> None:
+    crate = checked_crate(report)
+    assert {path.relative_to(report).as_posix() for path in files.values()} <= set(crate)
+    named = {its for its in crate if its.startswith("data/sweeps/")}
+    there = {
+        path.relative_to(report).as_posix() for path in report.glob("data/sweeps/*/results.parquet")
+    }
+    assert named and named <= there
+    papers = [its for its, entity in crate.items() if entity["@type"] == "ScholarlyArticle"]
+    assert papers == [f"https://doi.org/{study.reference.doi}" for study in STUDIES.values()]
 
 
 def test_sweeps_are_shared_by_notebooks(report: Path) -> None:

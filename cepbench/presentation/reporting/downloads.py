@@ -73,6 +73,11 @@ def without_outputs(executed: NotebookNode) -> NotebookNode:
     return bare
 
 
+def bare_of(stem: str) -> str:
+    """The notebook of a page without its outputs, relative to the site."""
+    return f"{stem}/{Path(stem).name}_without_outputs.ipynb"
+
+
 def write_downloads(
     folder: Path, stem: str, executed: NotebookNode, figures: Sequence[str] = ()
 ) -> Downloads:
@@ -82,7 +87,7 @@ def write_downloads(
     that it saved, as SVG and PNG.
     """
     own = folder / stem
-    bare = own / f"{own.name}_without_outputs.ipynb"
+    bare = folder / bare_of(stem)
     nbformat.write(without_outputs(executed), bare)
     return Downloads(
         tables=tuple(_table(folder, path) for path in sorted(own.glob("*.parquet"))),

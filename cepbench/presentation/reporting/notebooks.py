@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from cepbench.presentation.reporting.parameters import (
     literals,
     unknown_parameter,
 )
-from cepbench.presentation.reporting.provenance import machine, versions
+from cepbench.presentation.reporting.provenance import of_this_run
 
 #: A line that Python prints for a warning.
 _WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
@@ -44,13 +44,15 @@ def run_notebook(
     parameters: Mapping[str, Any],
     *,
     metadata: Mapping[str, Any] | None = None,
+    sweeps: Sequence[str] = (),
     strict: bool = False,
 ) -> nbformat.NotebookNode:
     """Run a notebook, which stays as it is, in a new kernel, in its folder.
 
     The notebook with its outputs is written to ``executed``, also when a cell fails; if none does,
-    the machine, the versions of packages and the kernel's peak of memory are in its metadata, under ``cepbench``, beside the
-    metadata given, such as its title. Parameters replace the defaults of its ``parameters`` cell.
+    the machine, the versions of packages, the commit, the files of ``sweeps`` that it read and the kernel's peak of
+    memory are in its metadata, under ``cepbench``, beside the metadata given, such as its title. Parameters replace
+    the defaults of its ``parameters`` cell.
     Where ``strict``, a warning that a cell prints is an error.
 
     Raises ReportError if the notebook is missing or has no parameter of a given name, a value is
@@ -87,7 +89,7 @@ def run_notebook(
             ) from error
         done.metadata.update(metadata or {})
         memory = peaks.pop(sockets.KernelManager.ip, None)
-        done.metadata["cepbench"] = {"machine": machine(), "versions": versions(), "memory": memory}
+        done.metadata["cepbench"] = of_this_run() | {"sweeps": list(sweeps), "memory": memory}
         nbformat.write(done, target)
     if strict:
         _refuse_warnings(path.name, done)

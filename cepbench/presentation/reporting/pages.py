@@ -22,7 +22,7 @@ from cepbench.experiments.studies.registry import STUDIES
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.figures.recording import RECORD_MIME
 from cepbench.presentation.reporting.arrangement import arranged, without_title
-from cepbench.presentation.reporting.downloads import Downloads
+from cepbench.presentation.reporting.downloads import Downloads, bare_of
 from cepbench.presentation.reporting.frames import folded_if_long, readable_frames
 from cepbench.presentation.reporting.ledger import LOOKS
 from cepbench.presentation.reporting.navigation import START, Entry, Navigation
@@ -59,6 +59,9 @@ class Page:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    commit: str = ""
+    #: Results of sweeps that it read, relative to the site.
+    sweeps: Sequence[str] = ()
     #: Stems of those that it saved.
     figures: Sequence[str] = ()
     downloads: Downloads = field(default_factory=Downloads)
@@ -74,6 +77,11 @@ class Page:
     def link(self) -> str:
         """Relative to the folder of the site."""
         return f"{self.stem}.html"
+
+    @property
+    def source(self) -> str:
+        """Its notebook without outputs, relative to the site."""
+        return bare_of(self.stem)
 
     @property
     def entry(self) -> Entry:

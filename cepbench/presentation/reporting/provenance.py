@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from cepbench.experiments.sweeps.cells import provenance
 
@@ -16,17 +17,16 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def machine() -> dict[str, str]:
-    """Processor and cores of this machine, without its name."""
+def of_this_run() -> dict[str, Any]:
+    """``machine``, without its name; ``versions`` of Python and the packages that can move a figure; ``commit``."""
     here = provenance()
-    return {"processor": here["cpu"], "cores": str(here["cores"])}
-
-
-def versions() -> dict[str, str]:
-    """Python and the packages whose version can move a figure."""
     return {
-        "python": provenance()["python_version"],
-        **{package: version(package) for package in _PACKAGES},
+        "machine": {"processor": here["cpu"], "cores": str(here["cores"])},
+        "versions": {
+            "python": here["python_version"],
+            **{package: version(package) for package in _PACKAGES},
+        },
+        "commit": here["commit"] or "",
     }
 
 

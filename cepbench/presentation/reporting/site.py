@@ -20,11 +20,13 @@ from cepbench.experiments.studies.profiles import REFERENCE
 from cepbench.experiments.studies.reference import lacking
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
+from cepbench.experiments.sweeps.store import COMPLETE
 from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held, write_json
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.algorithms import described
 from cepbench.presentation.reporting.beside_reference import REFERENCE_PAGE, beside_reference
+from cepbench.presentation.reporting.crate import write_crate
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.front_picture import front_picture
 from cepbench.presentation.reporting.index import (
@@ -153,14 +155,16 @@ def build_report(
         settings[stem] = checked_parameters(given, literals(known[stem]), request.path.name)
     target.mkdir(parents=True, exist_ok=True)
     with held(target, *_WRITER):
-        sweeps = _unmeasured(
-            [
-                (name, settings[stem])
-                for stem in by_stem
-                for name in metadata[stem].get("sweeps", ())
-            ],
-            streams,
-        )
+        read = {
+            stem: _sweeps_of(metadata[stem].get("sweeps", ()), its, streams)
+            for stem, its in settings.items()
+        }
+        # Those that have to be measured, before any notebook runs: a sweep then has all cores, and
+        # Spark is started once.
+        missing = {
+            its.folder: its for found in read.values() for its in found if not its.is_finished
+        }
+        sweeps = list(missing.values())
         tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
         # A sweep has all cores, and takes about as long as two notebooks side by side.
         weights = {f"sweep {sweep.sweep.name}": 2.0 for sweep in sweeps} | dict.fromkeys(
@@ -186,6 +190,9 @@ def build_report(
                 target / stem / f"{Path(stem).name}.ipynb",
                 settings[stem],
                 metadata=by_stem[stem].metadata,
+                sweeps=[
+                    (its.folder / COMPLETE).relative_to(target).as_posix() for its in read[stem]
+                ],
                 strict=strict,
             )
             return float(executed.metadata.papermill.duration)
@@ -202,20 +209,20 @@ def build_report(
 _OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
 
 
-def _unmeasured(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path) -> list[StudySweep]:
-    """The sweeps that notebooks with these settings read, and that have to be measured before any of them runs.
+def _sweeps_of(names: Sequence[str], settings: dict[str, Any], data: Path) -> list[StudySweep]:
+    """The sweeps that a notebook with these settings reads.
 
-    A sweep then has all cores, and Spark is started once. ``fresh`` is removed from the settings.
+    ``fresh`` discards their results, and is removed from the settings.
     """
-    sweeps: dict[Path, StudySweep] = {}
-    for name, settings in wanted:
-        changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
-        sweep = study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
-        if settings.pop("fresh", False):
+    changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
+    found = [
+        study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
+        for name in names
+    ]
+    if found and settings.pop("fresh", False):
+        for sweep in found:
             sweep.discard()
-        if not sweep.is_finished:
-            sweeps[sweep.folder] = sweep
-    return list(sweeps.values())
+    return found
 
 
 class Steps:
@@ -261,7 +268,8 @@ def publish_report(
 
     Every ``<stem>/<stem>.ipynb`` in the folder of a report becomes ``<stem>.html``, with tables as
     CSV beside its results; a study's lie one folder deeper, in that of its key.
-    ``index.html`` is the first page, and ``assets`` holds what the pages share. Progress is
+    ``index.html`` is the first page, ``assets`` holds what the pages share, and
+    ``ro-crate-metadata.json`` says which run made what. Progress is
     reported with the stem of each notebook that is left out, and why.
 
     Raises ReportError if there is no executed notebook, or another process writes the report.
@@ -343,6 +351,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         caption=caption,
     )
     index.write_text(index_html(report, navigation), encoding="utf-8")
+    write_crate(target, pages, entries, [study.study for study in studies if study.pages])
     return index
 
 
@@ -383,6 +392,8 @@ def _page(
         parameters=dict(ran.get("parameters", {})),
         machine=dict(own.get("machine", {})),
         versions=dict(own.get("versions", {})),
+        commit=own.get("commit", ""),
+        sweeps=list(own.get("sweeps", ())),
         figures=body.figures,
         downloads=write_downloads(target, stem, notebook, body.figures),
     )

@@ -209,7 +209,7 @@ def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == ON_FIRST_USE:
         return (
             f"{again}. If that does not help, NumPy {np.__version__} draws other random numbers "
-            "than the version in constraints.txt: install that, or open the folder by its path, "
+            "than the version in requirements.txt: install that, or open the folder by its path, "
             "without verification"
         )
     return f"{again} by the command that made it"

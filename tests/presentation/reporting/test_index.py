@@ -12,12 +12,13 @@ import pandas as pd
 from PIL import Image
 
 from cepbench.experiments.studies.kolchinsky2018 import STUDY
+from cepbench.experiments.sweeps.cells import provenance
 from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.downloads import Thumbnail, write_thumbnail
 from cepbench.presentation.reporting.index import Judged, Report, StudyReport, index_html
 from cepbench.presentation.reporting.navigation import Entry, Navigation
 from cepbench.presentation.reporting.pages import Page
-from cepbench.presentation.reporting.provenance import benchmarks_in, machine, versions
+from cepbench.presentation.reporting.provenance import benchmarks_in, of_this_run
 from cepbench.presentation.reporting.states import FAILS, HOLDS, OPEN, PARTLY
 from cepbench.presentation.reporting.story import (
     headlines,
@@ -124,10 +125,12 @@ def test_studies_stand_side_by_side_and_those_that_were_not_run_are_named() -> N
 
 
 def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
-    assert set(machine()) == {"processor", "cores"}
-    assert platform.node() == "" or platform.node() not in "".join(machine().values())
-    assert {"cepbench", "numpy", "pyspark", "python"} <= set(versions())
-    assert all(version[0].isdigit() for version in versions().values())
+    machine, versions, commit = of_this_run().values()
+    assert set(machine) == {"processor", "cores"}
+    assert platform.node() == "" or platform.node() not in "".join(machine.values())
+    assert {"cepbench", "numpy", "pyspark", "python"} <= set(versions)
+    assert all(version[0].isdigit() for version in versions.values())
+    assert commit == (provenance()["commit"] or "")
 
 
 def judged(**changes: dict[str, Any]) -> pd.DataFrame:

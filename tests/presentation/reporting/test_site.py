@@ -37,6 +37,7 @@ from cepbench.presentation.reporting.titles import summary_of, title_of, with_wo
 from cepbench.presentation.reporting.verdicts import ledger, numbers
 from tests.presentation.figures.test_figures import OURS
 from tests.presentation.reporting.browser import Browser, browser
+from tests.presentation.reporting.crates import checked_crate, references_in
 from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
 from tests.presentation.reporting.test_pages import chart_output, shown
@@ -48,13 +49,19 @@ RAN = {
     "duration": 61.0,
     "exception": None,
 }
+SWEEP = "data/sweeps/strategies-00/results.parquet"
 INJECTED = new_code_cell("seed = 3", metadata={"tags": ["injected-parameters"]})
 
 
 def write_executed(folder: Path, stem: str, *cells: Any, **metadata: Any) -> None:
     """A notebook as papermill leaves it."""
     (folder / stem).mkdir(parents=True, exist_ok=True)
-    own = {"machine": {"processor": "X", "cores": "2"}, "versions": {"cepbench": "9.9"}}
+    own = {
+        "machine": {"processor": "X", "cores": "2"},
+        "versions": {"cepbench": "9.9", "numpy": "8.8"},
+        "commit": "abc with changes",
+        "sweeps": [SWEEP, "data/sweeps/removed-00/results.parquet"],
+    }
     notebook = new_notebook(
         cells=list(cells), metadata={"papermill": RAN, "cepbench": own, **metadata}
     )
@@ -131,6 +138,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new_code_cell("seed = 0", metadata={"tags": ["parameters"]}),
         new_code_cell("seed"),
     )
+    (folder / SWEEP).parent.mkdir(parents=True)
+    pd.DataFrame(runs).to_parquet(folder / SWEEP)
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
@@ -168,6 +177,40 @@ def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
         assert expected in text.replace("processorX", "processor X").replace(
             "versionscepbench", "versions cepbench"
         ), expected
+
+
+def test_the_crate_has_each_run_with_what_it_read_used_and_wrote(site: Path) -> None:
+    crate = checked_crate(site)
+    run = crate["#kolchinsky2018/figure_9"]
+    assert run["@type"] == "CreateAction"
+    assert run["startTime"] == "2026-01-02T03:04:05+00:00"
+    assert run["endTime"] == "2026-01-02T03:05:06+00:00"
+    # Of the sweeps, that which is there.
+    sweep, *parameters = [crate[its] for its in references_in(run["object"])]
+    assert sweep["@id"] == SWEEP
+    assert [(its["name"], its["value"]) for its in parameters] == [
+        ("profile", "quick"),
+        ("seed", 3),
+    ]
+    notebook, software, machine = (crate[its] for its in references_in(run["instrument"]))
+    assert notebook["@id"] == "kolchinsky2018/figure_9/figure_9_without_outputs.ipynb"
+    assert (software["softwareVersion"], software["identifier"]) == ("9.9", "abc with changes")
+    assert crate[software["license"]["@id"]]["identifier"] == "Apache-2.0"
+    needed = [crate[its] for its in references_in(software["softwareRequirements"])]
+    assert [(its["name"], its["softwareVersion"]) for its in needed] == [("numpy", "8.8")]
+    assert (machine["name"], machine["description"]) == ("X", "2 cores")
+    written = set(references_in(run["result"]))
+    stem = "kolchinsky2018/figure_9"
+    names = ("figure_9.svg", "figure_9.ipynb", "summary.parquet", "summary.csv", "large.parquet")
+    assert {f"{stem}.html", *(f"{stem}/{name}" for name in names)} <= written
+    paper = crate[run["about"]["@id"]]
+    assert paper["@id"] == f"https://doi.org/{STUDY.reference.doi}"
+    assert paper["name"] == STUDY.reference.title
+    root = crate["./"]
+    assert [*references_in(root["citation"])] == [paper["@id"]]
+    runs = [its for its, entity in crate.items() if entity["@type"] == "CreateAction"]
+    assert len(runs) == 4 and runs == [*references_in(root["mentions"])]
+    assert {"index.html", "claims.html", "docs/index.html", "benchmarks.html"} <= set(crate)
 
 
 def seen_from(page: str, link: str) -> str:

@@ -173,7 +173,7 @@ def test_what_is_not_what_was_declared_is_refused(
     for _ in range(2):
         with pytest.raises(DatasetError, match=told) as caught:
             cep.open_dataset("ten-symbols/quick")
-        caught.match("constraints.txt")
+        caught.match("requirements.txt")
         caught.match(str(catalogue / "ten-symbols" / "data" / "quick"))
     # By its path it can be opened: nothing is declared about it but by itself.
     opened = cep.open_dataset(catalogue / "ten-symbols" / "data" / "quick")
