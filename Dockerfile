@@ -1,4 +1,5 @@
-# The workbench with packages, compiled kernels and Java, from Debian and PyPI alone:
+# The workbench with packages, compiled kernels and Java, from Debian and PyPI alone; `make env` installs nothing
+# from PyPI whose hash is not in requirements.txt:
 #   docker build -t cepbench . && docker run --rm -it -p 8888:8888 cepbench
 FROM debian:12-slim
 RUN apt-get update \

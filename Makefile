@@ -22,6 +22,8 @@ FILES ?= tests
 # Where `make peers` installs engines, and further arguments of `make conformance`.
 PEERS ?= $(HOME)/.cache/cepbench/peers
 CONFORMANCE_ARGS ?=
+# Further arguments of `make artifact`: --no-trial, --report FOLDER.
+ARTIFACT_ARGS ?=
 # Further arguments of `make bench-peers`, such as `--events 10000000`.
 BENCH_ARGS ?=
 
@@ -41,7 +43,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help env test soak report report-check docs sweep lint format lab bench bench-history bench-peers peers conformance clean
+.PHONY: help env test soak report report-check docs sweep lint format lab bench bench-history bench-peers peers conformance artifact clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -145,6 +147,10 @@ bench-peers: $(BUILT)  ## one table against Flink, CORE and chDB (of `make peers
 conformance: $(BUILT)  ## which engine finds the same matches, which fewer: reports/conformance
 	CEPBENCH_PEERS=$(PEERS) $(BIN)/python -m cepbench.presentation.reporting.conformance_page \
 		$(CONFORMANCE_ARGS)
+
+# Tried from an empty home, as a reviewer would begin; the report has to be finished.
+artifact: $(BUILT)  ## the archive for reviewers in build/; ARTIFACT_ARGS=--no-trial only makes it
+	$(BIN)/python -m cepbench.presentation.reporting.artifact_archive $(ARTIFACT_ARGS)
 
 clean:  ## remove reports and caches; .venv stays
 	find reports -mindepth 1 ! -name .gitignore -delete

@@ -34,6 +34,7 @@ What a reviewer runs, how long it takes, and what should come out. This file is 
 ## Ten minutes
 
 Needed: Python 3.11 or newer, make, 4 GiB of free memory, {space} GiB of disk, and PyPI once. Nothing is downloaded later.
+In an unpacked archive, `sha256sum --check --quiet SHA256SUMS` compares all files first.
 
 ```sh
 make env                       # packages, compiled kernels: five minutes on two cores

@@ -190,9 +190,7 @@ def build_report(
                 target / stem / f"{Path(stem).name}.ipynb",
                 settings[stem],
                 metadata=by_stem[stem].metadata,
-                sweeps=[
-                    (its.folder / COMPLETE).relative_to(target).as_posix() for its in read[stem]
-                ],
+                sweeps=[requests.relative(its.folder / COMPLETE, target) for its in read[stem]],
                 strict=strict,
             )
             return float(executed.metadata.papermill.duration)

@@ -41,6 +41,18 @@ def test_every_folder_is_complete(name: str) -> None:
     assert (CATALOGUE / "README.md").read_text(encoding="utf-8").count(f"`{name}") >= 1
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_card_is_complete(name: str) -> None:
+    """What a reviewer asks; licence, columns and checksums are declared."""
+    text = read_entry(CATALOGUE / name).provenance
+    parts = dict(re.findall(r"^## (.+)\n\n((?:(?!^## ).*\n)+)", text, re.MULTILINE))
+    assert [*parts] == ["Motivation", "Composition", "Generation", "Uses and limits", "Maintenance"]
+    assert re.search(r"\bseed \d", parts["Generation"])
+    assert "python datasets/samples.py" in parts["Generation"]
+    assert re.search(r"^For .*\bNot\b|\bNot for\b", parts["Uses and limits"], re.DOTALL)
+    assert "dataset.toml" in parts["Maintenance"]
+
+
 def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
     """Nothing else gets in: whoever changes a sample changes how it is drawn."""
     script = runpy.run_path(str(CATALOGUE / "samples.py"))
