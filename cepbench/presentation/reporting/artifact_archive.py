@@ -59,7 +59,7 @@ def write_archive(root: Path, report: Path, folder: Path) -> Path:
             whole_file(target) as unfinished,
             unfinished.open("wb") as raw,
             # Without the name of the file and the time of writing.
-            gzip.GzipFile("", "wb", fileobj=raw, mtime=when) as packed,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
         ):
             for name, mode, content in _files(root, report):

@@ -161,10 +161,10 @@ def build_report(
         }
         # Those that have to be measured, before any notebook runs: a sweep then has all cores, and
         # Spark is started once.
-        missing = {
+        unmeasured = {
             its.folder: its for found in read.values() for its in found if not its.is_finished
         }
-        sweeps = list(missing.values())
+        sweeps = list(unmeasured.values())
         tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
         # A sweep has all cores, and takes about as long as two notebooks side by side.
         weights = {f"sweep {sweep.sweep.name}": 2.0 for sweep in sweeps} | dict.fromkeys(

@@ -78,6 +78,8 @@ def test_its_bytes_depend_on_commit_and_report_alone(checkout: Path) -> None:
         os.utime(path, (1000, 1000))
         path.chmod(0o600)
     assert archive_of(checkout, "again").read_bytes() == first
+    # The time in its head, which two archives of one second would share.
+    assert first[4:8] == bytes(4)
     assert os.fsencode(checkout) not in gzip.decompress(first)
     (checkout / "reports" / "index.html").write_text("another")
     assert archive_of(checkout).read_bytes() != first
