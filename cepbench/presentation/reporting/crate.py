@@ -49,12 +49,13 @@ def write_crate(
         about={"@id": _ROOT},
     )
     labels = ", ".join(study.label for study in studies)
+    about = f" by the experiments of {labels}" if labels else ""
     crate.put(
         _ROOT,
         "Dataset",
         name="Report of cepbench",
-        description=f"Plan generators and engines for complex event processing compared: {labels}. "
-        "Pages, tables, figures and executed notebooks, with the runs that made them.",
+        description=f"Plan generators and engines for complex event processing, compared{about}: pages, "
+        "tables, figures and executed notebooks, with the runs that made them.",
         datePublished=datetime.now(UTC).date().isoformat(),
         license=licence,
         citation=[*papers.values()],

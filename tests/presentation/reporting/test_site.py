@@ -140,6 +140,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / SWEEP).parent.mkdir(parents=True)
     pd.DataFrame(runs).to_parquet(folder / SWEEP)
+    (folder / SWEEP).with_name("sweep.json").write_text("{}")
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
