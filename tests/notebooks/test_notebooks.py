@@ -14,6 +14,7 @@ import pytest
 from jupyter_client.provisioning import LocalProvisioner
 from papermill.exceptions import PapermillExecutionError
 
+import cepbench as cep
 from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planning.planners.registry import default_generators
 from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
@@ -61,6 +62,14 @@ def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
     path = write_own(tmp_path, "n = 1", "import os; print(os.listdir())")
     executed = run_notebook(path, tmp_path / "out" / "own.ipynb", {})
     assert set(ast.literal_eval(executed.cells[-1].outputs[0].text)) == {"own.ipynb", "out"}
+
+
+def test_what_a_run_read_and_ran_on_is_recorded(tmp_path: Path) -> None:
+    path, read = write_own(tmp_path, "n = 1", "n"), ["data/sweeps/a-0/results.parquet"]
+    found = run_notebook(path, tmp_path / "out" / "own.ipynb", {}, sweeps=read).metadata["cepbench"]
+    assert found["sweeps"] == read
+    assert found["machine"]["cores"] and found["versions"]["cepbench"] == cep.__version__
+    assert "commit" in found and found["memory"] > 0
 
 
 def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import cepbench
 from cepbench.errors import ReportError
 from cepbench.experiments.studies.registry import STUDIES, find_study, studies_of
 from cepbench.presentation.reporting.requests import requests_for
+from tests.presentation.reporting.crates import checked_crate
 from tests.presentation.reporting.offline import read_page
 
 PACKAGE = Path(cepbench.__file__).parent
@@ -164,6 +165,9 @@ def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Pat
     assert "A is faster than B. Here: 1.50 times the throughput" in front
     assert "✓ 1 holds" in front
     assert "A is faster than B." in text["swami1988/ledger.html"]
+    crate = checked_crate(project / "reports")
+    assert crate["#swami1988/figure_1"]["about"] == {"@id": "#swami1988"}  # a paper without a DOI
+    assert crate["#swami1988"]["author"] and "swami1988/ledger.html" in crate
 
 
 @pytest.mark.xdist_group("new study")
