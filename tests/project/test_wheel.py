@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("wheel")  # built once
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = (
     "setup.py", "MANIFEST.in", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md",
-    "CITATION.cff", "constraints.txt",
+    "CITATION.cff", "requirements.txt",
 )  # fmt: skip
 SHORTEST, COMPARED, CODE = re.findall(
     r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
