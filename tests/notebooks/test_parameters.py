@@ -35,8 +35,8 @@ def test_each_parameter_of_each_notebook_is_checked(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("profile", "Full", "parameter profile is one of quick, full, not 'Full'; did you mean 'full'"),
-        ("profile", None, "parameter profile is one of quick, full, not None"),
+        ("profile", "Full", "parameter profile is one of quick, full, reference, not 'Full'; did you mean 'full'"),
+        ("profile", None, "parameter profile is one of quick, full, reference, not None"),
         ("output", None, "parameter output must be a path such as output/mine, not None"),
         ("output", 2024, "must be a path .*, not 2024; papermill passes a number as a text with -r"),
         ("seed", -1, "parameter seed must be at least 0, not -1"),
@@ -116,7 +116,9 @@ def test_the_kernel_has_what_was_checked(tmp_path: Path) -> None:
     with pytest.raises(PapermillExecutionError) as failed:
         run(profile="Full")
     assert failed.value.ename == "ReportError"
-    assert failed.value.evalue.startswith("parameter profile is one of quick, full, not 'Full'")
+    assert failed.value.evalue.startswith(
+        "parameter profile is one of quick, full, reference, not 'Full'"
+    )
 
 
 def test_the_report_checks_before_anything_runs(tmp_path: Path) -> None:

@@ -74,8 +74,8 @@ def keep_sweep(sweep: Path, streams: Mapping[str, Path], target: Path, name: str
     ]
 
 
-def keep_table(table: pd.DataFrame, path: Path) -> list[Path]:
-    """Write ``<path>-0.parquet``, ``-1`` and so on, as many as keep each below :data:`LARGEST`."""
+def keep_table(table: pd.DataFrame, path: Path, largest: int = LARGEST) -> list[Path]:
+    """Write ``<path>-0.parquet``, ``-1`` and so on, as many as keep each below so many bytes."""
     schema = RESULT_SCHEMA if list(table.columns) == RESULT_SCHEMA.names else None
     whole = pa.Table.from_pandas(table, schema, preserve_index=False)
     for old in path.parent.glob(f"{path.name}-*.parquet"):
@@ -89,9 +89,9 @@ def keep_table(table: pd.DataFrame, path: Path) -> list[Path]:
             with whole_file(written[-1]) as unfinished:
                 pq.write_table(part, unfinished, compression="zstd", compression_level=19)
         sizes = [file.stat().st_size for file in written]
-        if max(sizes) < LARGEST:
+        if max(sizes) < largest:
             return written
-        parts = max(parts + 1, -(-sum(sizes) * 11 // (10 * LARGEST)))
+        parts = max(parts + 1, -(-sum(sizes) * 11 // (10 * largest)))
 
 
 def read_parts(path: Path) -> pd.DataFrame:

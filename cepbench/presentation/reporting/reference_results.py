@@ -27,6 +27,7 @@ from cepbench.experiments.studies.reference import (
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.store import count_rows
 from cepbench.experiments.sweeps.sweep_file import named_sweeps
+from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.notebooks import measured_tables
 from cepbench.presentation.reporting.requests import LEDGER
 
@@ -49,8 +50,15 @@ def keep_report(report: Path, profile: str) -> Iterator[Path]:
                 yield from keep_table(whole, kept_table(name))
         ledger = report / key / LEDGER / f"{LEDGER}.parquet"
         if ledger.exists():
+            # Of pages that were not run there is no verdict, rather than "not testable".
+            known = [
+                claim.id
+                for claim in claims(study)
+                if (report / key / claim.results / "results.parquet").exists()
+            ]
+            table = pd.read_parquet(ledger)
             yield from keep_table(
-                pd.read_parquet(ledger)[VERDICTS], results_folder(key, profile) / LEDGER
+                table.loc[table["id"].isin(known), VERDICTS], results_folder(key, profile) / LEDGER
             )
 
 
