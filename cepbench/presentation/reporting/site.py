@@ -55,7 +55,7 @@ from cepbench.presentation.reporting.parameters import (
 from cepbench.presentation.reporting.provenance import benchmarks_in
 from cepbench.presentation.reporting.search import write_search
 from cepbench.presentation.reporting.shell import render, write_assets
-from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
+from cepbench.presentation.reporting.side_by_side import ONE_CORE, Task, run_side_by_side
 from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
 from cepbench.presentation.reporting.verdicts import counts_of
 
@@ -136,7 +136,11 @@ def build_report(
         missing = lacking(metadata[stem].get("sweeps", ()), measured_tables(by_stem[stem].path))
         if missing:
             on_progress(stem, f"left out: the package has no results of {', '.join(missing)}")
-            del by_stem[stem]
+        elif requests.study_of(stem) is None and metadata[stem].get("uses") != ONE_CORE:
+            on_progress(stem, "left out: it measures on all cores")
+        else:
+            continue
+        del by_stem[stem]
     settings = {}
     for stem, request in by_stem.items():
         given = {
