@@ -53,7 +53,7 @@ all engines with the naive matcher. `make report PROFILE=full` are the papers' s
 ## Claims
 
 `cepbench claim ID` runs the notebook of one claim and judges it as the report does. *Expected* is where the ledger says that the
-number has to be; *measured* what the quick profile gave, with its 95 % interval, on the paper's engine and in the first of
+number has to be; *quick* what that profile gave, with its 95 % interval, on the paper's engine and in the first of
 several settings; *full* what the papers' sizes gave, where the package has results of them. Claims that do not hold are listed as
 such; the reasons are on the report's page `claims.html`. *Minutes*, the peak of memory and what is left on disk are those of its
 notebook with its sweeps and their streams, which other claims on the same page share. Measured on {machine}.
