@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from cepbench.experiments.analysis.averages import RESAMPLES, Statistic, with_in
 from cepbench.experiments.analysis.sweep_differences import pairs_of, unequal
 from cepbench.experiments.studies.reference import read_parts, results_folder
 from cepbench.experiments.studies.registry import STUDIES
-from cepbench.experiments.sweeps.store import read_kept, read_results
+from cepbench.experiments.sweeps.store import COMPLETE, read_kept, read_results
 
 #: Profiles whose results the package has.
 PROFILES = ("quick", "full")
@@ -90,12 +91,12 @@ def against_reference(data: Path, *, seed: int = 0) -> Iterator[dict[str, Any]]:
     differ; ``ratio``, ``low`` and ``high``, the geometric mean over patterns of the time here divided by
     that of the reference, with its 95 % interval.
     """
-    for folder in sorted((data / "sweeps").glob("*/results.parquet")):
-        try:
-            kept = reference_of(folder.parent)
-        except ExperimentError:
-            continue
-        pairs = pairs_of(read_parts(kept.path), read_results(folder.parent))
+    found = {}
+    for results in (data / "sweeps").glob(f"*/{COMPLETE}"):
+        with suppress(ExperimentError):  # a sweep of the user's own, or of other sizes
+            found[reference_of(results.parent)] = results.parent
+    for kept, folder in sorted(found.items(), key=lambda its: str(its[0])):
+        pairs = pairs_of(read_parts(kept.path), read_results(folder))
         yield {
             "sweep": f"{kept.study}/{kept.name}",
             "profile": kept.profile,
