@@ -68,7 +68,11 @@ def pairs_of(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     Of several repetitions the first that there is; names of the run and the pattern have no ending.
     """
     run = [name for name in Cell._fields if name != "repetition"]
-    key = ["pattern_id", "pattern", "stream", *run]
+    key = [
+        name
+        for name in ("pattern_id", "pattern", "stream", *run)
+        if name in first and name in second  # older tables have fewer
+    ]
     tables = [
         table[table["status"] == OK].drop_duplicates(key).set_index(key)
         for table in (first, second)

@@ -32,7 +32,7 @@ from cepbench.files import whole_file, write_json
 from cepbench.streams.dataset_folder import DECLARATION
 
 #: Bytes of a file at most.
-LARGEST = 1_000_000
+LARGEST = 500_000
 
 #: The file of a sweep's folder that says what it measures.
 _IDENTITY = "sweep"

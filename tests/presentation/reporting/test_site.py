@@ -168,7 +168,7 @@ def pages(site: Path) -> dict[str, Page]:
 def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
     assert set(pages) == {
         "index.html", "quickstart.html", "claims.html", "algorithms.html", "kolchinsky2018/figure_9.html",
-        "kolchinsky2018/ledger.html", "my_idea.html", "benchmarks.html",
+        "kolchinsky2018/ledger.html", "my_idea.html", "reference.html", "benchmarks.html",
     }  # fmt: skip
     text = " ".join(pages["kolchinsky2018/figure_9.html"].text.split())
     for expected in (
@@ -248,7 +248,7 @@ def test_navigation_is_the_same_on_every_page_and_marks_the_current(
     order = [
         "index.html", "quickstart.html", "claims.html", "algorithms.html", "kolchinsky2018/figure_9.html",
         "kolchinsky2018/ledger.html", "my_idea.html",
-        "docs/index.html", "docs/language.html", "docs/reference/index.html", "benchmarks.html",
+        "docs/index.html", "docs/language.html", "docs/reference/index.html", "reference.html", "benchmarks.html",
     ]  # fmt: skip
     for name, page in pages.items():
         links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
