@@ -14,12 +14,10 @@ import pandas as pd
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.experiments.analysis.sweep_differences import pairs_of, unequal
-from cepbench.experiments.studies.reference import read_parts, results_folder
+from cepbench.experiments.studies.profiles import PROFILES
+from cepbench.experiments.studies.reference import read_about, read_parts, results_folder
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.sweeps.store import COMPLETE, read_kept, read_results
-
-#: Profiles whose results the package has.
-PROFILES = ("quick", "full")
 
 _RATIO = Statistic(np.mean, of_logs=True)
 
@@ -40,7 +38,7 @@ class Kept:
     @property
     def identity(self) -> dict[str, Any]:
         """What it measured."""
-        identity: dict[str, Any] = read_kept(self.path.parent, self.name)["identity"]
+        identity: dict[str, Any] = read_about(self.path)["identity"]
         return identity
 
     def __str__(self) -> str:

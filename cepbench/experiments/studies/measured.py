@@ -14,7 +14,7 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
-from cepbench.experiments.studies.reference import is_complete, restore_sweep
+from cepbench.experiments.studies.reference import is_complete, is_restored, restore_sweep
 from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.restrictions import restrictions
 from cepbench.experiments.sweeps.store import COMPLETE, is_finished, read_draws
@@ -41,7 +41,9 @@ class StudySweep:
 
     @property
     def is_finished(self) -> bool:
-        """Whether stream and results are there."""
+        """Whether stream and results are there, those of the package as it has them today."""
+        if self.reference_of:
+            return is_restored(self.reference_of, self.sweep.name, self.folder)
         return is_finished(self.folder, self.own) and all(
             path.exists() for path in self.streams.values()
         )

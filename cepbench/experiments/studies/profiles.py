@@ -1,8 +1,11 @@
-"""The profile that measures nothing: results of another machine, which the package has."""
+"""Profiles, and the one that measures nothing: results of another machine, which the package has."""
 
 from __future__ import annotations
 
-#: Its name, and the profile that measured its results.
+#: Those that measure, in most studies.
+PROFILES = ("quick", "full")
+
+#: The name of that one, and the profile that measured its results.
 REFERENCE, MEASURED_AS = "reference", "full"
 
 

@@ -1,8 +1,8 @@
 """Reference results: what one machine measured at the papers' sizes, in the package.
 
 A folder ``results/full`` or ``results/quick`` of a study has, for each of its sweeps, ``<sweep>.json``, what a sweep's folder
-holds beside its rows, and ``<sweep>-<part>.parquet``, the rows; for each table that a notebook measures
-``<notebook>.<table>.parquet``; and ``ledger.parquet``, the verdicts.
+holds beside its rows, and the rows; for each table that a notebook measures ``<notebook>.<table>``; and ``ledger``, the
+verdicts. Each of these tables is in files ``<table>-1-of-2.parquet``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,22 +76,24 @@ def keep_sweep(sweep: Path, streams: Mapping[str, Path], target: Path, name: str
 
 
 def keep_table(table: pd.DataFrame, path: Path, largest: int = LARGEST) -> list[Path]:
-    """Write ``<path>-0.parquet``, ``-1`` and so on, as many as keep each below so many bytes."""
+    """Write ``<path>-1-of-2.parquet`` and so on, as many as keep each below so many bytes; returns the files."""
     schema = RESULT_SCHEMA if list(table.columns) == RESULT_SCHEMA.names else None
     whole = pa.Table.from_pandas(table, schema, preserve_index=False)
-    for old in path.parent.glob(f"{path.name}-*.parquet"):
+    for old in _parts(path):
         old.unlink()
     parts = 1
     while True:
         written = []
-        for number, rows in enumerate(np.array_split(np.arange(len(whole)), parts)):
+        for number, rows in enumerate(np.array_split(np.arange(len(whole)), parts), start=1):
             part = whole.slice(rows[0] if len(rows) else 0, len(rows))
-            written.append(path.with_name(f"{path.name}-{number}.parquet"))
+            written.append(path.with_name(f"{path.name}-{number}-of-{parts}.parquet"))
             with whole_file(written[-1]) as unfinished:
                 pq.write_table(part, unfinished, compression="zstd", compression_level=19)
         sizes = [file.stat().st_size for file in written]
         if max(sizes) < largest:
             return written
+        for file in written:
+            file.unlink()
         parts = max(parts + 1, -(-sum(sizes) * 11 // (10 * largest)))
 
 
@@ -99,12 +102,14 @@ def read_parts(path: Path) -> pd.DataFrame:
 
     Raises ExperimentError if there is none, or a part of it is missing, damaged or of another version.
     """
-    parts = [path.with_name(f"{path.name}-{n}.parquet") for n in range(_count(path))]
-    if not parts:
+    there = _parts(path)
+    if not there:
         raise ExperimentError(
             f"there are no reference results {path.parent.name}/{path.name}; measure it with "
             f"--profile {MEASURED_AS}"
         )
+    number = there[0].stem.rpartition("-")[2]
+    parts = [path.with_name(f"{path.name}-{n + 1}-of-{number}.parquet") for n in range(int(number))]
     of_sweep = path.with_name(f"{path.name}.json").exists()
     try:
         tables = [read_table(part) if of_sweep else pq.read_table(part) for part in parts]
@@ -115,15 +120,19 @@ def read_parts(path: Path) -> pd.DataFrame:
     return pd.concat([frame_of(table) for table in tables], ignore_index=True)
 
 
-def _count(path: Path) -> int:
-    """Parts that a table should have: up to the last one that is there."""
-    return max(
-        (
-            int(each.stem.rpartition("-")[2]) + 1
-            for each in path.parent.glob(f"{path.name}-*.parquet")
-        ),
-        default=0,
-    )
+def read_about(path: Path) -> dict[str, Any]:
+    """What is kept of a sweep beside its tables: ``identity``, ``complete``, and the declarations of its ``streams``.
+
+    Raises ExperimentError if it is missing or damaged.
+    """
+    try:
+        return read_kept(path.parent, path.name)
+    except FileNotFoundError as error:
+        raise ExperimentError(f"{path}.json is missing; install cepbench again") from error
+
+
+def _parts(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.name}-*-of-*.parquet"))
 
 
 def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path]) -> None:
@@ -133,7 +142,7 @@ def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path
     """
     kept = results_folder(study) / name
     rows = read_parts(kept)
-    about = read_kept(kept.parent, name)
+    about = read_about(kept)
     for path in streams.values():
         if path.name not in about["streams"]:
             raise ExperimentError(
@@ -149,7 +158,14 @@ def restore_sweep(study: str, name: str, sweep: Path, streams: Mapping[str, Path
 
 def is_complete(study: str, name: str) -> bool:
     """Whether the reference results of a sweep are those of a finished one."""
-    return bool(read_kept(results_folder(study), name)["complete"])
+    return bool(read_about(results_folder(study) / name)["complete"])
+
+
+def is_restored(study: str, name: str, sweep: Path) -> bool:
+    """Whether a folder has the reference results of a sweep, as they are in the package today."""
+    done = sweep / COMPLETE
+    newest = max((part.stat().st_mtime for part in _parts(results_folder(study) / name)), default=0)
+    return done.exists() and done.stat().st_mtime >= newest
 
 
 def resume_sweep(study: str, name: str, sweep: Path) -> None:
@@ -175,7 +191,7 @@ def resume_sweep(study: str, name: str, sweep: Path) -> None:
 def _lay_out(kept: Path, sweep: Path) -> None:
     """What a sweep's folder has beside its rows."""
     sweep.mkdir(parents=True, exist_ok=True)
-    write_json(sweep / f"{_IDENTITY}.json", read_kept(kept.parent, kept.name)["identity"])
+    write_json(sweep / f"{_IDENTITY}.json", read_about(kept)["identity"])
     for file, its in read_parts(kept.with_name(f"{kept.name}.kept")).groupby("file"):
         values = zip(its["key"], map(json.loads, its["value"]), strict=True)
         write_json(sweep / f"{file}.json", dict(values))
@@ -205,7 +221,7 @@ def kept_table(name: str) -> Path:
 def lacking(sweeps: Iterable[str], tables: Iterable[str]) -> list[str]:
     """Of sweeps, ``mei2009/plans``, and tables of notebooks, those that the package has no results of."""
     kept = {name: kept_table(name) for name in (*sweeps, *tables)}
-    return [name for name, path in kept.items() if not _count(path)]
+    return [name for name, path in kept.items() if not _parts(path)]
 
 
 def _rounded(rows: pd.DataFrame) -> pd.DataFrame:

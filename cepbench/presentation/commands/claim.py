@@ -99,7 +99,7 @@ def _list(known: list[tuple[Any, Any]], *, json: bool) -> None:
 
 
 def _show(rows: Any, page: str) -> None:
-    from cepbench.experiments.studies.against_reference import PROFILES
+    from cepbench.experiments.studies.profiles import PROFILES
     from cepbench.presentation.reporting.beside_reference import reference_ledger
     from cepbench.presentation.reporting.verdicts import (
         place_and_basis,
@@ -145,11 +145,9 @@ def _show(rows: Any, page: str) -> None:
 
 def _same_test(reference: Any, row: Any) -> str:
     """What the reference measured in the same place: value and interval; empty if it did not."""
-    from cepbench.presentation.reporting.verdicts import shown_interval, shown_value
+    from cepbench.presentation.reporting.verdicts import shown_measured
 
     for its in reference.itertuples(index=False):
         if all(getattr(its, name) == getattr(row, name) for name in _OF_A_TEST):
-            found = "" if math.isnan(its.value) else shown_value(its.value)
-            interval = shown_interval(its)
-            return f"{found} ({interval})" if interval else found
+            return "" if math.isnan(its.value) else shown_measured(its)
     return ""

@@ -23,7 +23,7 @@ from cepbench.experiments.sweeps.store import COMPLETE, read_kept
 from cepbench.presentation.reporting.beside_reference import reference_ledger
 from cepbench.presentation.reporting.claims import Claim, claims
 from cepbench.presentation.reporting.memory import PEAK
-from cepbench.presentation.reporting.verdicts import shown_interval, shown_value
+from cepbench.presentation.reporting.verdicts import shown_measured
 
 _HEAD = """\
 # Artifact
@@ -109,8 +109,7 @@ def _found(claim: Claim, judged: pd.DataFrame | None) -> str:
     overall = str(rows["overall"].iloc[0])
     if row is None:
         return overall
-    interval = shown_interval(row)
-    return f"{overall}: {shown_value(float(row.value))}" + (f" ({interval})" if interval else "")  # type: ignore[arg-type]
+    return f"{overall}: {shown_measured(row)}"
 
 
 def _notebook(study: Study, report: Path, name: str) -> Mapping[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.studies.against_reference import PROFILES, against_reference
+from cepbench.experiments.studies.against_reference import against_reference
+from cepbench.experiments.studies.profiles import PROFILES
 from cepbench.experiments.studies.reference import read_parts, results_folder
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.presentation.reporting.claims import claims

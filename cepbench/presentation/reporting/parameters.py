@@ -17,10 +17,11 @@ from typing import Any
 
 from cepbench.arguments import choice, elements, flag, kind_of, number, shown, whole
 from cepbench.errors import ExperimentError, ReportError, did_you_mean
+from cepbench.experiments.studies.profiles import PROFILES as MEASURING
 from cepbench.experiments.studies.profiles import REFERENCE
 
 #: Sizes of a report, and the results in the package; a study may have others too.
-PROFILES = ("quick", "full", REFERENCE)
+PROFILES = (*MEASURING, REFERENCE)
 
 #: (value, what it is called) → the value as the notebook uses it; raises a ReportError.
 _Check = Callable[[Any, str], Any]

@@ -310,6 +310,12 @@ def shown_interval(row: Any, written: Callable[[float], str] = shown_value) -> s
     return f"{written(row.low)} to {written(row.high)}"
 
 
+def shown_measured(row: Any) -> str:
+    """A number that was measured, with its interval in brackets: ``1.10 (1.09 to 1.13)``."""
+    interval = shown_interval(row)
+    return shown_value(float(row.value)) + (f" ({interval})" if interval else "")
+
+
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
     """The first row of each claim of :func:`ledger`, with what is the same in all of its rows."""
     return table.drop_duplicates(["paper", "id"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def test_parts_of_a_large_table(tmp_path: Path) -> None:
     parts[-1].write_bytes(parts[-1].read_bytes()[:-9])
     with pytest.raises(ExperimentError, match=r"missing or damaged .* install cepbench again"):
         read_parts(tmp_path / "some.table")
-    parts[1].unlink()
+    parts[-1].unlink()
     with pytest.raises(ExperimentError, match="missing or damaged"):
         read_parts(tmp_path / "some.table")
 
@@ -129,6 +130,25 @@ def test_results_of_another_configuration(tmp_path: Path, package: Path) -> None
     sweep = study_sweep(NAME, "reference", tmp_path / "here")
     with pytest.raises(ExperimentError, match="those of another configuration"):
         sweep.measure()
+
+
+def test_a_half_copied_sweep(tmp_path: Path, package: Path) -> None:
+    kept(measured(tmp_path / "there"))
+    (package / "kolchinsky2018" / "results" / "full" / "latency.json").unlink()
+    with pytest.raises(ExperimentError, match=r"latency\.json is missing; install cepbench again"):
+        study_sweep(NAME, "reference", tmp_path / "here").measure()
+
+
+def test_newer_results_of_the_package_are_laid_out_again(tmp_path: Path) -> None:
+    kept(measured(tmp_path / "there"))
+    study_sweep(NAME, "reference", tmp_path / "here").measure()
+    for file in kept(measured(tmp_path / "later", matches=3)):
+        later = file.stat().st_mtime + 10
+        os.utime(file, (later, later))
+    sweep = study_sweep(NAME, "reference", tmp_path / "here")
+    assert not sweep.is_finished
+    sweep.measure()
+    assert set(sweep.results["matches"]) == {3}
 
 
 def test_another_machine_beside_the_reference(tmp_path: Path) -> None:
