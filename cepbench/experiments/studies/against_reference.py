@@ -86,7 +86,7 @@ def against_reference(data: Path, *, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Each sweep in a folder of data that the package has results of, beside them.
 
     ``sweep``, ``profile``, ``runs`` in common; ``matches``, ``plans`` and ``work``, how many of them
-    differ; ``ratio``, ``low`` and ``high``, the geometric mean over patterns of the time here divided by
+    differ; ``ratio``, ``low`` and ``high``, the geometric mean over patterns and streams of the time here divided by
     that of the reference, with its 95 % interval.
     """
     found = {}
@@ -111,6 +111,6 @@ def _ratio(pairs: pd.DataFrame, seed: int, name: str) -> dict[str, float]:
     )
     timed = (one > 0) & (other > 0)
     logs = pd.Series(np.log(other[timed] / one[timed]))
-    of_patterns = logs.groupby(pairs.loc[timed, "pattern_id"].to_numpy()).mean().to_numpy()
-    found = with_interval(of_patterns, _RATIO, seed, RESAMPLES, name)
+    places = [pairs.loc[timed, column].to_numpy() for column in ("pattern_id", "stream")]
+    found = with_interval(logs.groupby(places).mean().to_numpy(), _RATIO, seed, RESAMPLES, name)
     return {"ratio": found["value"], "low": found["low"], "high": found["high"]}

@@ -367,7 +367,7 @@ def _against_reference(folder: Path, seed: int, *, json: bool) -> None:
     out.write_table(shown, {**columns, "time": "time"}, right=[*numbers, "time"])
     out.write_line(
         "matches, plans, work: runs in which they differ, which no machine changes. time: here divided by the "
-        "reference, geometric mean over patterns with its 95 % interval"
+        "reference, geometric mean over patterns and streams with its 95 % interval"
     )
 
 
