@@ -54,7 +54,7 @@ complete_aggregators = one_of(
 )
 complete_emits = one_of("trigger", "change")
 complete_scopes = one_of("window", "trigger", "stream")
-complete_policies = one_of("threshold", "bound", "static", "clairvoyant")
+complete_policies = one_of("amortized", "threshold", "bound", "static", "clairvoyant")
 #: Profiles that most sweeps and studies have.
 complete_profiles = one_of("quick", "full", "reference")
 
