@@ -41,7 +41,7 @@ CASES = SIMPLE | aggregate_cases(typed=True)
 
 #: Of a method that runs few other patterns, most cases are of these.
 SUITABLE = {
-    "order-statistics": compared_cases().map(
+    "order-statistics": compared_cases(("SEQ", "AND")).map(
         lambda case: replace(
             case, pattern=replace(case.pattern, aggregates=(MatchAggregate("COUNT"),))
         )

@@ -154,13 +154,13 @@ class CountingRun(Stateful):
         if self._typed is not None:
             read, weights = self._typed.divided(batch, read, weights)
         rows, parts = self.parts_of(batch, read.rows)
-        items = self._sequence.layout.items
-        are_sampled = (read.flags[rows] & (items.begins[-1] | items.takes[-1])) != 0
+        starting, completing = self._ends_of_matches()
+        are_sampled = (read.flags[rows] & completing) != 0
         events = _Events(rows, parts, read.times, read.flags, read.values, weights)
         now = np.searchsorted(rows, np.searchsorted(read.times, until))
         later = events.chosen(slice(now, None), tables.COUNTED)
         if self.valuation.follows_expiry:
-            begun = (read.flags[rows] & items.begins[0]) != 0
+            begun = (read.flags[rows] & starting) != 0
             ends, its = self._expired(read.times, rows[begun], parts[begun], until)
             events, rows, are_sampled = self._with_samples(events, are_sampled, ends, its)
         held, self._held = self._held, later
@@ -175,6 +175,11 @@ class CountingRun(Stateful):
         totals = self._count(events, are_sampled, until)
         chosen = np.flatnonzero(are_sampled)
         return Changes(rows[chosen] // self._per_event, events.parts[chosen], totals)
+
+    def _ends_of_matches(self) -> tuple[int, int]:
+        """The flags of the events that may be the first one of a match, and the last one."""
+        items = self._sequence.layout.items
+        return int(items.begins[0]), int(items.begins[-1] | items.takes[-1])
 
     def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
         """Process some events; returns totals after some of them, in their order."""

@@ -6,7 +6,9 @@ logarithm of the number of events in the window, where ``a-seq`` and ``greta`` r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
 
 from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.protocol import (
@@ -19,6 +21,7 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts.order_statistics import warm_up
 from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.model import Operator, Pattern, Structure, Variable
 
 _NAME = "order-statistics"
 
@@ -36,21 +39,42 @@ class ComparedRun(CountingRun):
                 )
 
     def _compiled(self, name: str, *, by_start: bool) -> ComparedSequence:
-        pattern = check_items(self._task, name)
-        found = compared_layout(counted_task(pattern, self._reader))
-        if found is None:
-            raise UnsupportedPatternError(
-                f"{name} aggregates a SEQ of two or three plain items without NOT, of which neighbours are "
-                "compared, once at most and by one value of the middle one; use another method, such as "
-                "two-step"
-            )
-        return ComparedSequence(pattern, found.layout, found.compared, self._task.scope)
+        pattern = check_items(self._task, name, in_order=False)
+        self._is_ordered = pattern.structure.operator is not Operator.AND
+        for its in [pattern] if self._is_ordered else _in_orders(pattern):
+            found = compared_layout(counted_task(its, self._reader))
+            if found is not None:
+                return ComparedSequence(
+                    its, found.layout, found.compared, self._task.scope, self._is_ordered
+                )
+        raise UnsupportedPatternError(
+            f"{name} aggregates a SEQ or an AND of two or three plain items without NOT, of which neighbours "
+            "are compared, once at most and by one value of the middle one, and those beside it in an AND are "
+            "of different types; use another method, such as two-step"
+        )
+
+    def _ends_of_matches(self) -> tuple[int, int]:
+        if self._is_ordered:
+            return super()._ends_of_matches()
+        every = int(self._sequence.layout.items.begins.sum())
+        return every, every
 
     def metrics(self) -> AggregateMetrics:
         """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.metrics`; sums of a tree are no
         counters of the papers, and updates are events that enter.
         """
         return replace(super().metrics(), work=Work())
+
+
+def _in_orders(pattern: Pattern) -> Iterator[Pattern]:
+    """An AND of two or three plain items as a SEQ, in each order in which no event is of both ends of three."""
+    items = [its for its in pattern.structure.items if isinstance(its, Variable)]
+    if len(items) not in (2, 3) or len(items) < len(pattern.structure.items):
+        return
+    for order in permutations(items):
+        types = {its.type for its in (order[0], order[-1])}
+        if len(items) == 2 or not (len(types) == 1 or {None, *pattern.concepts} & types):
+            yield replace(pattern, structure=Structure(Operator.SEQ, order))
 
 
 def _open(task: AggregationTask) -> ComparedRun:

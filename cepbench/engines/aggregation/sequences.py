@@ -66,12 +66,15 @@ class CountedSequence:
 
 @dataclass(frozen=True)
 class ComparedSequence:
-    """A SEQ of two or three plain items, whose neighbours are compared."""
+    """A SEQ or an AND of two or three plain items, whose neighbours are compared."""
 
-    pattern: Pattern  #: of the matches, without AGG
+    pattern: (
+        Pattern  #: of the matches, without AGG; the items of an AND are in an order for neighbours
+    )
     layout: CountLayout  #: without the conditions between events
     compared: tuple[Compared | None, Compared | None]
     scope: str
+    is_ordered: bool
 
     def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
         """The state of a total."""
@@ -82,11 +85,13 @@ class ComparedSequence:
             items.window,
             counts_window=self.scope == "window",
             weighted=-1 if total.variable is None else names.index(total.variable),
+            is_ordered=self.is_ordered,
         )
 
 
-def check_items(task: AggregationTask, name: str) -> Pattern:
-    """The pattern of the matches of a task, which are those of a sequence, whatever its conditions.
+def check_items(task: AggregationTask, name: str, *, in_order: bool = True) -> Pattern:
+    """The pattern of the matches of a task, which are those of a sequence (or not ``in_order``, of an AND),
+    whatever its conditions.
 
     An UnsupportedPatternError if not; the error names the construct.
     """
@@ -101,7 +106,7 @@ def check_items(task: AggregationTask, name: str) -> Pattern:
         raise refuse(f"OUTPUT {pattern.output}")
     if len(pattern.branches()) > 1:
         raise refuse("OR")
-    if "AND" in constructs_of(pattern) and len(pattern.positive) > 1:
+    if in_order and "AND" in constructs_of(pattern) and len(pattern.positive) > 1:
         raise refuse("AND")
     if pattern.groups:
         raise refuse(f"the group {pattern.groups[0]}")

@@ -9,7 +9,10 @@ import numpy as np
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics import (
+    FIRST,
     HALF_BITS,
+    ITEMS,
+    MIDDLE,
     PARTITION_COLUMNS,
     PEAK,
     STORED,
@@ -43,6 +46,8 @@ class ComparedWindow(Stateful):
         Whether values are the matches in the window, else those that an event completes.
     weighted : int
         The item whose events have weights; -1 for none.
+    is_ordered : bool
+        Whether the items follow each other; else no event is both of the first and of the last item of three.
     """
 
     SAVED = (*(f"_stored.{name}" for name in Stored._fields), "_totals")
@@ -55,6 +60,7 @@ class ComparedWindow(Stateful):
         *,
         counts_window: bool,
         weighted: int = -1,
+        is_ordered: bool = True,
     ) -> None:
         before, behind = compared
         own = [before and before[0], None, behind and behind[1]]
@@ -68,6 +74,9 @@ class ComparedWindow(Stateful):
                 users[place] |= 1 << item
         self._plan = Comparisons(
             items=len(begins),
+            is_ordered=is_ordered,
+            kept=FIRST | MIDDLE if is_ordered else ITEMS,
+            goes_on=len(begins) == 3 and (counts_window or not is_ordered),
             begins=np.array(begins, np.int64),
             columns=np.array(columns, np.int64),
             passes=np.array(

@@ -124,9 +124,10 @@ _COMPARED = st.sampled_from(OPERATORS)
 
 
 @st.composite
-def compared_cases(draw: st.DrawFn) -> Case:
+def compared_cases(draw: st.DrawFn, structures: tuple[str, ...] = ("SEQ",)) -> Case:
     """Two or three plain items, of which neighbours are compared, once or not."""
     names = "abc"[: draw(st.sampled_from([3, 2, 3]))]
+    structure = draw(st.sampled_from(structures))
     items = ", ".join(f"{draw(_ITEMS)} {name}" for name in names)
     own = {name: draw(st.sampled_from(["{}.x", "{}.y", "{}.y * 2 - 1"])) for name in names}
     pairs = [*pairwise(names)]
@@ -139,11 +140,14 @@ def compared_cases(draw: st.DrawFn) -> Case:
         written.append(f" {draw(_COMPARED)} ".join(sides))
     written += draw(st.sampled_from([[], [], ["[s]"], ["[y]"], ["a.x > 0"], ["[s]", "b.x != 1"]]))
     length = draw(st.sampled_from(["5 units", "< 4 units", "20 units", "2 units"]))
-    text = f"PATTERN SEQ({items}) WHERE {' AND '.join(written)} WITHIN {length}"
+    text = f"PATTERN {structure}({items}) WHERE {' AND '.join(written)} WITHIN {length}"
     try:
         pattern = parse(text)
     except UnsatisfiablePatternError:  # such as a.y < b.y * 2 - 1 and b.x = 1 with [y]
         assume(False)
+    if structure == "AND" and len(names) == 3:
+        outer = [v.type for v in pattern.variables if v.name != "b"]
+        assume(None not in outer and outer[0] != outer[1])
     return Case(pattern, draw(event_frames(("A", "B"))))
 
 

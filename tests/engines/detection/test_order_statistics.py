@@ -79,7 +79,7 @@ def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
 @given(data=st.data())
 @examples(15)
 def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
-    case = data.draw(compared_cases())
+    case = data.draw(compared_cases(("SEQ", "AND")))
     counts = [MatchAggregate("COUNT")]
     counts += [MatchAggregate("COUNT", name, "x") for name in case.pattern.positive_names]
     pattern = replace(case.pattern, aggregates=tuple(counts))
@@ -123,17 +123,21 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
             "k": rng.integers(0, 3, 1500),
         }
     )
-    for compared in ("a.x < b.x AND b.x >= c.x", "a.x != b.x AND b.x = c.x", "b.x > c.x"):
-        text = (
-            f"PATTERN SEQ(A a, ANY b, ANY c) WHERE [k] AND {compared} AGG COUNT, COUNT(b.x) "
-            "WITHIN 90 units"
-        )
+    for structure, compared, twin in (
+        ("SEQ(A a, ANY b, ANY c)", "a.x < b.x AND b.x >= c.x", "greta"),
+        ("SEQ(A a, ANY b, ANY c)", "a.x != b.x AND b.x = c.x", "greta"),
+        ("SEQ(A a, ANY b, ANY c)", "b.x > c.x", "greta"),
+        ("AND(A a, ANY b, B c)", "a.x < b.x AND b.x >= c.x", "two-step"),
+        ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
+        ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
+    ):
+        text = f"PATTERN {structure} WHERE [k] AND {compared} AGG COUNT, COUNT(b.x) WITHIN 90 units"
         stream = stream_of(events)
         with scanning(few):
             found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
             live = cep.Aggregator(text, "order-statistics", scope=scope)
         assert max(row.values[0] for row in found) > 10
-        assert found == cep.aggregate(text, stream, "greta", scope=scope).rows
+        assert found == cep.aggregate(text, stream, twin, scope=scope).rows
         assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
 
 
@@ -195,3 +199,37 @@ def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
     assert (method == "order-statistics") == is_counted
     with pytest.raises(UnsupportedPatternError, match="order-statistics"):
         cep.Aggregator(asked.format("COUNT, SUM(b.x)"), "order-statistics")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_counted"),
+    [
+        ("AND(A a, B b) WHERE a.x < b.x", True),
+        ("AND(A a, A b) WHERE a.x < b.x", True),
+        # The middle item need not be written in the middle; nothing has to be compared.
+        ("AND(A a, B b, C c) WHERE c.x < a.x AND b.x - 1 > a.x AND [k] AND b.y = 1", True),
+        ("AND(A a, B b, A c) WHERE a.x < c.x AND b.x > a.x", True),
+        ("AND(A a, B b, C c) WHERE c.x < a.x", True),
+        # An event may be both of those that are not compared; all pairs; more than plain items.
+        ("AND(A a, B b, A c) WHERE a.x < b.x AND b.x < c.x", False),
+        ("AND(ANY a, B b, C c) WHERE a.x < b.x AND b.x < c.x", False),
+        ("AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x > c.x - 2", False),
+        ("AND(A a, SEQ(B b, C c)) WHERE a.x < b.x", False),
+        ("AND(A a, KL(B b)) WHERE a.x < b.x", False),
+    ],
+)
+def test_which_conjunctions_are_counted_by_ranks(text: str, is_counted: bool) -> None:
+    method = cep.Aggregator(f"PATTERN {text} AGG COUNT WITHIN 9 units").method
+    assert method == ("order-statistics" if is_counted else "two-step")
+
+
+def test_no_event_of_a_conjunction_is_bound_twice() -> None:
+    """An event of two items is beside others alone, also after it has entered, and before it leaves."""
+    events = pd.DataFrame({"type": [*"ABAACABB"], "time": [0, 0, 1, 1, 1, 3, 6, 9], "x": 1.0})
+    pattern = parse(
+        "PATTERN AND(A a, ANY b, B c) WHERE a.x <= b.x AND b.x = c.x AGG COUNT WITHIN 5 units"
+    )
+    for few in (-(1 << 40), 1 << 40):
+        with scanning(few):
+            found = cep.aggregate(pattern, stream_of(events), "order-statistics").rows
+        assert {*found} == naive_rows(pattern, events)

@@ -16,6 +16,11 @@ tree, of how many histories go on from an event of the middle item.
 Ranks are those of a chunk of events about as long as the window, and of those in the window before it. Behind
 a chunk marks are subtracted from the numbers of events, and trees are built anew. A chunk of few events takes
 no trees: each of its events is compared with all in the window.
+
+Of an AND an event completes matches as any item, with those before it, and those that it was in go with
+it. An event of the middle item has two numbers, of the first and of the last items that it passes with: those
+that enter are marks of the opposite sign, and an event of the first item adds up how many of the last one
+there are with the events of the middle item that it passes with.
 """
 
 from __future__ import annotations
@@ -51,9 +56,14 @@ HALF_BITS = 2 * DIGIT_BITS
 
 
 class Comparisons(NamedTuple):
-    """What is compared in a SEQ of plain items."""
+    """What is compared in a SEQ or an AND of plain items."""
 
     items: int  #: 2 or 3
+    is_ordered: bool  #: SEQ
+    kept: int  #: the bits of the items whose events are stored
+    goes_on: (
+        bool  #: whether there is a tree of how many histories go on from events of the middle item
+    )
     begins: np.ndarray  #: int64 (items,): the flag of the events of each item
     columns: np.ndarray  #: int64 (columns,): those of events whose values are read
     #: int64 (2, 3): whether a smaller, an equal and a greater value than that of the middle item passes in the first
@@ -194,7 +204,7 @@ def _of_kept(table, kept):
 @njit
 def _count_table(plan, table, totals, found, out):
     """Count the matches that the new events of a table complete; returns which are kept, bool (n,)."""
-    kept = (table.times < table.until) & (table.items & (FIRST | MIDDLE) != 0)
+    kept = (table.times < table.until) & (table.items & plan.kept != 0)
     ranks = np.zeros((len(plan.users) + 1, 0), np.int64)
     ending = going_on = np.zeros((0, FIELDS), np.int64)
     for partition in range(len(table.fresh)):
@@ -204,9 +214,15 @@ def _count_table(plan, table, totals, found, out):
             behind = _behind_chunk(plan, table, first, end)
             events = behind - low
             if (behind - first) * (events - plan.short) < plan.few * events:
-                low = _count_by_scans(
-                    plan, table, totals, found, out, partition, low, first, behind
-                )
+                if plan.is_ordered:
+                    low = _count_by_scans(
+                        plan, table, totals, found, out, partition, low, first, behind
+                    )
+                else:
+                    low = _count_in_any_order(
+                        plan, table, ranks, ending, going_on, 0, totals, found, out, partition, low,
+                        first, behind,
+                    )  # fmt: skip
                 first = behind
                 continue
             if not ranks.size:
@@ -218,14 +234,20 @@ def _count_table(plan, table, totals, found, out):
                 ending = np.empty((2 * leaves, FIELDS), np.int64)
                 going_on = np.empty((2 * leaves, FIELDS), np.int64)
             _build(plan, table, ranks, ending, leaves, 0, low, first)
-            if plan.counts_window:
+            if plan.goes_on:
                 _build(plan, table, ranks, going_on, leaves, 1, low, first)
-            low = _count_chunk(
-                plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low, first,
-                behind,
-            )  # fmt: skip
+            if plan.is_ordered:
+                low = _count_chunk(
+                    plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low,
+                    first, behind,
+                )  # fmt: skip
+            else:
+                low = _count_in_any_order(
+                    plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low,
+                    first, behind,
+                )  # fmt: skip
             _subtract_marks(plan, table, ranks, ending, leaves, 0, low, behind)
-            if plan.counts_window:
+            if plan.goes_on:
                 _subtract_marks(plan, table, ranks, going_on, leaves, 1, low, behind)
             first = behind
         kept[table.spans[partition] : low] = False
@@ -272,10 +294,11 @@ def _build(plan, table, ranks, tree, leaves, which, low, first):
     for node in range(2 * leaves):
         for field in range(FIELDS):
             tree[node, field] = 0
+    item = LAST if which else FIRST
     for row in range(low, first):
-        if table.items[row] & FIRST:
-            leaf = leaves + ranks[plan.places[0], row]
-            tree[leaf, ALIVE] += _weight(plan, table, FIRST, row)
+        if table.items[row] & item:
+            leaf = leaves + ranks[plan.places[2 * which], row]
+            tree[leaf, ALIVE] += _weight(plan, table, item, row)
         if table.items[row] & MIDDLE:
             leaf, weight = leaves + ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
             tree[leaf, EVENTS] += weight
@@ -318,11 +341,11 @@ def _count_chunk(
             number = _complete(plan, table, ranks, ending, leaves, row)
             _report(plan, table, totals, found, out, partition, row, number)
         if now < table.until:
-            if plan.counts_window and plan.items == 3:
+            if plan.goes_on:
                 _let_go_on(plan, table, ranks, going_on, leaves, first, last)
             for row in range(first, last):
                 _insert(plan, table, ranks, ending, leaves, row)
-                totals[partition, STORED] += items[row] & (FIRST | MIDDLE) != 0
+                totals[partition, STORED] += items[row] & plan.kept != 0
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
         first = last
     return low
@@ -349,14 +372,13 @@ def _report(plan, table, totals, found, out, partition, row, number):
 def _count_by_scans(plan, table, totals, found, out, partition, low, first, behind):
     """Process the events of a chunk, each by a scan of those in the window; returns the first row in the window."""
     times, items, numbers = table.times, table.items, table.numbers
-    goes_on = plan.counts_window and plan.items == 3
     while first < behind:
         now, last = times[first], first + 1
         while last < behind and times[last] == now:
             last += 1
         while low < first and times[low] < now - plan.window:
             expired, low = low, low + 1
-            totals[partition, STORED] -= items[expired] & (FIRST | MIDDLE) != 0
+            totals[partition, STORED] -= items[expired] & plan.kept != 0
             if items[expired] & FIRST:
                 weight, later = _weight(plan, table, FIRST, expired), low
                 while later < first and times[later] == times[expired]:
@@ -364,7 +386,7 @@ def _count_by_scans(plan, table, totals, found, out, partition, low, first, behi
                 for row in range(later, first):
                     if items[row] & MIDDLE and _pass(plan, table, 0, expired, row):
                         its = weight * _weight(plan, table, MIDDLE, row)
-                        if goes_on:
+                        if plan.goes_on:
                             _add(totals, partition, its * numbers[1, row])
                         elif plan.counts_window:
                             _add(totals, partition, -its)
@@ -387,14 +409,122 @@ def _count_by_scans(plan, table, totals, found, out, partition, low, first, behi
             _report(plan, table, totals, found, out, partition, row, number)
         if now < table.until:
             for row in range(first, last):
-                if goes_on and items[row] & LAST:
+                if plan.goes_on and items[row] & LAST:
                     for other in range(low, first):
                         if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
                             numbers[1, other] -= _weight(plan, table, LAST, row)
-                totals[partition, STORED] += items[row] & (FIRST | MIDDLE) != 0
+                totals[partition, STORED] += items[row] & plan.kept != 0
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
         first = last
     return low
+
+
+@njit_in_place
+def _count_in_any_order(
+    plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low, first, behind
+):
+    """Process the events of a chunk of an AND, by trees or, without leaves, by scans; returns the first row in
+    the window."""
+    times, items = table.times, table.items
+    for row in range(first, behind):
+        while low < row and times[low] < times[row] - plan.window:
+            _move(plan, table, ranks, ending, going_on, leaves, low, low + 1, row, -1)
+            number = _beside_others(plan, table, ranks, ending, going_on, leaves, low, low + 1, row)
+            if plan.counts_window:
+                _add(totals, partition, -number)
+            totals[partition, STORED] -= items[low] & plan.kept != 0
+            low += 1
+        number = _beside_others(plan, table, ranks, ending, going_on, leaves, row, low, row)
+        _report(plan, table, totals, found, out, partition, row, number)
+        _move(plan, table, ranks, ending, going_on, leaves, row, low, row, 1)
+        if times[row] < table.until:
+            totals[partition, STORED] += items[row] & plan.kept != 0
+            totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
+    # These come again, before others at their timestamp.
+    row = behind
+    while row > first and times[row - 1] >= table.until:
+        row -= 1
+        _move(plan, table, ranks, ending, going_on, leaves, row, low, row, -1)
+    return low
+
+
+@njit_in_place
+def _beside_others(plan, table, ranks, ending, going_on, leaves, row, low, behind):
+    """The matches of an AND of an event and some others, which are in the trees."""
+    number, items, numbers = 0, table.items, table.numbers
+    if items[row] & MIDDLE:
+        its = _weight(plan, table, MIDDLE, row)
+        for which in range(plan.items - 1):
+            its *= _alive(
+                plan, table, ranks, going_on if which else ending, leaves, which, row, low, behind
+            )
+        number += its
+    # An event of an outer item goes with how many of the other one there are beside the middle one.
+    for which in range(plan.items - 1):
+        item, its = LAST if which else FIRST, 0
+        if items[row] & item == 0:
+            continue
+        if leaves == 0:
+            for other in range(low, behind):
+                if items[other] & MIDDLE and _pass(plan, table, which, row, other):
+                    beside = numbers[1 - which, other] if plan.items == 3 else 1
+                    its += _weight(plan, table, MIDDLE, other) * beside
+        else:
+            rank = ranks[plan.places[2 * which], row]
+            if plan.items == 3:
+                tree = ending if which else going_on
+                below = _below(plan.passes, 1 - which, tree, leaves, rank)
+                its = _numbers(plan.passes, 1 - which, tree, leaves, rank, below)
+            else:
+                events = _below(plan.passes, 0, ending, leaves, rank)[EVENTS]
+                its = _beside(
+                    plan.passes, 0, events, ending[leaves + rank, EVENTS], ending[1, EVENTS]
+                )
+        number += _weight(plan, table, item, row) * its
+    return number
+
+
+@njit_in_place
+def _alive(plan, table, ranks, tree, leaves, which, row, low, behind):
+    """The first or last items' events with which an event of the middle item passes."""
+    if leaves == 0:
+        number, item = 0, LAST if which else FIRST
+        for other in range(low, behind):
+            if table.items[other] & item and _pass(plan, table, which, other, row):
+                number += _weight(plan, table, item, other)
+        return number
+    rank = ranks[plan.places[1], row]
+    below = _below(plan.passes, which, tree, leaves, rank)[ALIVE]
+    return _passing(plan.passes, which, below, tree[leaves + rank, ALIVE], tree[1, ALIVE])
+
+
+@njit_in_place
+def _move(plan, table, ranks, ending, going_on, leaves, row, low, behind, sign):
+    """Let an event enter beside some others, or leave (sign -1)."""
+    items, numbers, passes = table.items, table.numbers, plan.passes
+    for which in range(plan.items - 1):
+        tree, item = going_on if which else ending, LAST if which else FIRST
+        is_middle, is_outer = items[row] & MIDDLE != 0, items[row] & item != 0
+        if is_middle and sign > 0:
+            numbers[which, row] = _alive(plan, table, ranks, tree, leaves, which, row, low, behind)
+        if leaves == 0:
+            if is_outer:
+                weight = sign * _weight(plan, table, item, row)
+                for other in range(low, behind):
+                    if items[other] & MIDDLE and _pass(plan, table, which, row, other):
+                        numbers[which, other] += weight
+            continue
+        rank, weight = ranks[plan.places[1], row], sign * _weight(plan, table, MIDDLE, row)
+        if is_middle and sign < 0:
+            _change(passes, which, tree, leaves, rank, 0, 0, weight, weight * numbers[which, row])
+        if is_outer:
+            its, at = sign * _weight(plan, table, item, row), ranks[plan.places[2 * which], row]
+            _change(passes, which, tree, leaves, at, its, -its, 0, 0)
+        if is_middle and sign > 0:
+            # It is not beside itself.
+            below, leaf = _below(passes, which, tree, leaves, rank)[MARKS], leaves + rank
+            numbers[which, row] += _passing(passes, which, below, tree[leaf, MARKS], tree[1, MARKS])
+            _change(passes, which, tree, leaves, rank, 0, 0, weight, weight * numbers[which, row])
 
 
 @njit_in_place
@@ -479,15 +609,15 @@ def _expire(plan, table, ranks, ending, going_on, leaves, totals, partition, low
             rank, weight = ranks[plan.places[1], last], _weight(plan, table, MIDDLE, last)
             number = weight * table.numbers[0, last]
             _change(passes, 0, ending, leaves, rank, 0, 0, -weight, -number)
-            if plan.counts_window and plan.items == 3:
+            if plan.goes_on:
                 number = weight * table.numbers[1, last]
                 _change(passes, 1, going_on, leaves, rank, 0, 0, -weight, -number)
         last += 1
     for row in range(low, last):
-        totals[partition, STORED] -= table.items[row] & (FIRST | MIDDLE) != 0
+        totals[partition, STORED] -= table.items[row] & plan.kept != 0
         if table.items[row] & FIRST:
             rank, weight = ranks[plan.places[0], row], _weight(plan, table, FIRST, row)
-            if plan.counts_window and plan.items == 3:
+            if plan.goes_on:
                 below = _below(passes, 1, going_on, leaves, rank)
                 number = _numbers(passes, 1, going_on, leaves, rank, below)
                 _add(totals, partition, weight * number)
