@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.planned import default_plan, planned, sampled
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.tasks import is_able, runs_some
+from cepbench.engines.detection.tasks import able, runs_some
 from cepbench.engines.runs.choice import Choice
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.sase.layout import MOST_FLAGS
@@ -66,18 +65,19 @@ def fastest(
     """
     counts = asked.output == "count" and pattern.output == "all"
     expected = expected_seconds(pattern, statistics, plan, counts=counts, active=active)
-    plans: dict[str, AnyPlan | None] = {}
+    is_able = able(pattern, plan, asked, whole_stream=whole_stream)
+    known: dict[str, float] = {}
     for name in _by_time(expected):
         entry = EVALUATORS[name]
-        its = plan if plan is not None and runs_some(entry, plan.kind) else None
         # Compiling takes longer than all else, and only the first one is run.
-        compiles = bool(plans) or "automaton" not in entry.kinds or _has_automaton(pattern)
-        if compiles and is_able(pattern, its, replace(asked, evaluator=entry), whole_stream):
-            plans[name] = its
-    if not plans:
+        compiles = bool(known) or "automaton" not in entry.kinds or _has_automaton(pattern)
+        if compiles and is_able(entry):
+            known[name] = expected[name]
+    if not known:
         return Chosen(plan, None, None)
-    choice = Choice({name: expected[name] for name in plans})
-    return Chosen(plans[choice.evaluator], choice.evaluator, choice)
+    choice = Choice(known)
+    runs_plan = plan is not None and runs_some(EVALUATORS[choice.evaluator], plan.kind)
+    return Chosen(plan if runs_plan else None, choice.evaluator, choice)
 
 
 def _by_time(expected: Mapping[str, float]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from cepbench.arguments import choice, flag, kind_of, whole
@@ -45,6 +46,12 @@ def task_for(
     A PatternError, PlanError or EvaluationError if one is invalid, or plan and pattern do not fit;
     otherwise the errors of :func:`refuse_undeclared`.
     """
+    task = _task(pattern, plan, asked, whole_stream=whole_stream)
+    refuse_undeclared(task)
+    return task
+
+
+def _task(pattern: Pattern, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool) -> Task:
     branches = pattern.branches()
     if plan is not None:
         plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
@@ -73,7 +80,6 @@ def task_for(
             "under OR, the table of matches has a column 'branch' of its own; rename the "
             "variable 'branch'"
         )
-    refuse_undeclared(task)
     return task
 
 
@@ -192,13 +198,28 @@ def refuse_undeclared(task: Task) -> None:
         _need(evaluator, "measure times of nodes", lambda e: e.node_times)
 
 
-def is_able(pattern: Pattern, plan: AnyPlan | None, asked: Arguments, whole_stream: bool) -> bool:
-    """Whether the evaluator asked for declares all that a task needs."""
+def able(
+    pattern: Pattern, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool
+) -> Callable[[Evaluator], bool]:
+    """Whether an evaluator, with the plan if it runs its kind, declares all that is asked for."""
     try:
-        task_for(pattern, plan, asked, whole_stream=whole_stream)
-    except (EvaluationError, PlanError, UnsupportedPatternError, UnsupportedTaskError):
-        return False
-    return True
+        of_all = _task(pattern, plan, replace(asked, options=None), whole_stream=whole_stream)
+    except (EvaluationError, PlanError, UnsupportedPatternError):
+        return lambda evaluator: False
+
+    def is_able(evaluator: Evaluator) -> bool:
+        its = plan is not None and runs_some(evaluator, plan.kind)
+        try:
+            options = options_of(evaluator, asked.options)
+            task = replace(
+                of_all, evaluator=evaluator, options=options, plan=of_all.plan if its else None
+            )
+            refuse_undeclared(task)
+        except (EvaluationError, PlanError, UnsupportedPatternError, UnsupportedTaskError):
+            return False
+        return True
+
+    return is_able
 
 
 def runs_some(evaluator: Evaluator, kind: str) -> bool:

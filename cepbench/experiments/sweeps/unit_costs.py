@@ -21,7 +21,7 @@ import pandas as pd
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.planned import default_plan
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.tasks import is_able, runs_some
+from cepbench.engines.detection.tasks import able, runs_some
 from cepbench.engines.detection.workload_evaluate import written_plan
 from cepbench.engines.reuse.events import Events
 from cepbench.engines.reuse.kept import FoundMatches
@@ -128,13 +128,14 @@ def measured_alone(
             counts = output == "count"
             work = expected_work(pattern, statistics, plan, counts=counts)
             expected = expected_seconds(pattern, statistics, plan, counts=counts, active=active)
+            asked = Arguments(
+                evaluator=None, options=None, output=output, partial_match_limit=_LIMIT
+            )
+            is_able = able(pattern, plan, asked, whole_stream=True)
             for name, seconds in expected.items():
                 entry = evaluator_for(name)
                 its = plan if plan is not None and runs_some(entry, plan.kind) else None
-                asked = Arguments(
-                    evaluator=entry, options=None, output=output, partial_match_limit=_LIMIT
-                )
-                if seconds > _LONGEST or not is_able(pattern, its, asked, whole_stream=True):
+                if seconds > _LONGEST or not is_able(entry):
                     continue
                 step = partial(evaluate, pattern, stream, its, evaluator=name, output=output)
                 try:

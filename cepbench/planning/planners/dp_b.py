@@ -22,6 +22,8 @@ _TOP = 650.0
 #: If ln of the costs has a larger range, the search runs in logarithms, many times slower.
 _RANGE = 1340.0
 
+#: Number of variables up to which trying all splits takes less time than a second known tree.
+_SMALL = 4
 #: Number of variables from which rounds of flips improve the known tree.
 _LARGE = 19
 _ROUNDS = 40
@@ -93,9 +95,11 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
 
 def _known_tree(problem: CostedProblem) -> Tree[int]:
     """A cheap tree, found quickly; the cheaper it is, the more is pruned."""
+    tree = tree_over(problem, range(problem.n))
+    if problem.n <= _SMALL:
+        return tree
     rng = np.random.default_rng(0)
-    trees = [tree_over(problem, range(problem.n)), tree_over(problem, greedy(problem, rng))]
-    tree = min(trees, key=problem.log_tree_cost)
+    tree = min(tree, tree_over(problem, greedy(problem, rng)), key=problem.log_tree_cost)
     # For fewer variables all splits take less time than a better tree.
     return improved(problem, tree, rng, _ROUNDS)[0] if problem.n >= _LARGE else tree
 
