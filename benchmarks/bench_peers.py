@@ -53,8 +53,9 @@ make bench-peers BENCH_ARGS="--page docs/peers.md"
 ```
 
 Seven patterns, one event a second of ten types, all matches made and equal event by event before anything is timed; CPU time in
-one thread, with everything in memory before. cepbench reads one stream of all types, and chooses a plan and an engine each time;
-the others have a table for each type, and queries that were written by hand for the pattern, the best that we found:
+one thread, with everything in memory before. cepbench reads one stream of all types, whose rows by type it keeps from the second
+query on, and chooses a plan and an engine each time; the others have a table for each type, and queries that were written by
+hand for the pattern, the best that we found:
 `benchmarks/peer_queries.py`. Measured at {commit} on {processor}.
 
 ```text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from cepbench.patterns.event_columns import attribute_column
 from cepbench.patterns.expressions import whole_time
 from cepbench.patterns.times import in_order, part_of_times
 from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
+from cepbench.streams.type_index import TypeIndex
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -68,6 +69,7 @@ class EventStream:
     hierarchy: ConceptHierarchy | None = None
     time_name: str = ""
     type_column: str = ""
+    _index: TypeIndex = field(default_factory=TypeIndex, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -166,6 +168,19 @@ class EventStream:
         if len(codes) == 1:
             return np.flatnonzero(self.type_codes == codes[0])
         return self._rows_with(codes)
+
+    def rows_of_codes(self, codes: Sequence[int]) -> list[np.ndarray] | None:
+        """Ascending row numbers of the events of each of some codes; None when rows by type are first asked for."""
+        index = self._index.of(self.type_codes, len(self.type_names))
+        if index is None:
+            return None
+        rows, begins = index
+        return [rows[begins[code] : begins[code + 1]] for code in codes]
+
+    def indexed(self) -> EventStream:
+        """This stream, whose rows by type are known from now on, so that one run takes no longer than the next."""
+        self._index.of(self.type_codes, len(self.type_names), at_once=True)
+        return self
 
     def codes_of(self, type: str | None) -> np.ndarray:
         """The codes of the event types that are of a type, ascending, shape (some,); None: all."""

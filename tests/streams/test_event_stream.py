@@ -499,7 +499,13 @@ def test_parts_know_where_their_events_stood() -> None:
 
 def test_a_stream_survives_pickling() -> None:
     stream = EventStream.from_pandas(FRAME, type="symbol", time="ts")
-    assert_equal(pickle.loads(pickle.dumps(stream)), stream)
+    packed = pickle.dumps(stream)
+    assert stream.rows_of_codes([0]) is None
+    assert [rows.tolist() for rows in stream.rows_of_codes([0, 2]) or []] == [[0, 2], [3]]
+    assert stream.with_hierarchy(None).indexed().rows_of_codes([1]) is not None
+    # Rows by type are found again where they are needed.
+    assert pickle.dumps(stream) == packed
+    assert_equal(pickle.loads(packed), stream)
 
 
 def test_html_escapes_what_comes_from_the_data() -> None:

@@ -22,7 +22,6 @@ from cepbench.engines.aggregation.sequences import (
 )
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
@@ -31,6 +30,7 @@ from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import StreamError
+from cepbench.kernels.arrays import read_only
 from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
 from cepbench.state import Stateful

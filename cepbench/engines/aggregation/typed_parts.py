@@ -8,9 +8,9 @@ from itertools import chain, product
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import Key
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
+from cepbench.kernels.arrays import read_only
 from cepbench.patterns.model import EventType, Pattern
 from cepbench.streams.event_stream import EventStream
 

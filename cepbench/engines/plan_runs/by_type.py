@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from cepbench.kernels.arrays import read_only
 from cepbench.kernels.sorting import any_flagged, rows_by_place, rows_with_flags
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.event_stream import EventStream
@@ -43,12 +44,17 @@ class TypeRows:
     def __init__(self, types: Iterable[str | None]) -> None:
         self.types = tuple(types)
         self._places = ByTypes(partial(_places_of, self.types))
+        self._codes = ByTypes(partial(_codes_of, self.types))
 
     def of(self, batch: EventStream) -> tuple[np.ndarray, list[int]]:
         """Ascending rows, int64, those of one type after those of another.
 
         And where those of each type begin, with the number of all behind.
         """
+        own = self._codes.of(batch)
+        parts = None if own is None else batch.rows_of_codes(own)
+        if parts:
+            return np.concatenate(parts), [0, *accumulate(map(len, parts))]
         places, codes = self._places.of(batch), type_codes_of(batch)
         starts = np.zeros(len(self.types) + 1, np.int64)
         ends = np.empty(len(places), np.int64)
@@ -62,6 +68,12 @@ class TypeRows:
         rows, begins = self.of(batch)
         spans = zip(self.types, pairwise(begins), strict=True)
         return {kind: rows[begin:end] for kind, (begin, end) in spans}
+
+
+def _codes_of(types: Sequence[str | None], batch: EventStream) -> list[int] | None:
+    """The code of each type; None if one has several, or none."""
+    found = [batch.codes_of(kind).tolist() for kind in types]
+    return [code for (code,) in found] if all(len(its) == 1 for its in found) else None
 
 
 def _places_of(types: Sequence[str | None], batch: EventStream) -> np.ndarray:
@@ -109,10 +121,3 @@ def _flags_of(flags: Iterable[tuple[str | None, int]], batch: EventStream) -> np
 def type_codes_of(batch: EventStream) -> np.ndarray:
     """The codes of the events' types, for kernels."""
     return read_only(np.ascontiguousarray(batch.type_codes))
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view, since a kernel is compiled separately for writable and read-only arrays."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -265,7 +265,9 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
 def warm_up_pattern() -> Pattern:
     """A pattern to warm up an engine, so that its kernels are compiled or loaded."""
     events = pd.DataFrame({"type": ["A"], "time": [0]})
-    TypeRows("A").of(EventStream.from_pandas(events, type="type", time="time"))
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    for _ in range(2):  # the second time with kept rows by type
+        TypeRows("A").of(stream)
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")
 
 

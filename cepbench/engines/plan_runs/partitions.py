@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.kernels.partitions import enter, follow
+from cepbench.kernels.arrays import read_only
 from cepbench.state import Stateful, check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader

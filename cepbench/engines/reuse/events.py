@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.plan_runs.by_type import TypeRows, read_only
+from cepbench.engines.plan_runs.by_type import TypeRows
 from cepbench.engines.reuse.kernels.extend import BLOCK
 from cepbench.engines.reuse.queries import Query
+from cepbench.kernels.arrays import read_only
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Attribute, Clause, Expression, Variable

@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kept import KeptMatches
@@ -18,6 +17,7 @@ from cepbench.engines.reuse.queries import Query
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import instructions
+from cepbench.kernels.arrays import read_only
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Clause

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
@@ -20,6 +19,7 @@ from cepbench.engines.sase.kernels import profile, tables
 from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import counts
+from cepbench.kernels.arrays import read_only
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader

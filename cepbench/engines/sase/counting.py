@@ -16,7 +16,6 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
-from cepbench.engines.plan_runs.by_type import read_only
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.matches import Found, ranges_of
@@ -33,6 +32,7 @@ from cepbench.engines.sase.partitions import Partitions, side_by_side
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
+from cepbench.kernels.arrays import read_only
 from cepbench.patterns.model import Pattern
 
 #: Partitions without events that are not dropped yet.

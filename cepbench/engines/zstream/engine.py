@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from cepbench.engines.plan_runs.by_type import ByTypes, TypeFlags, read_only, type_codes_of
+from cepbench.engines.plan_runs.by_type import ByTypes, TypeFlags, type_codes_of
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
@@ -23,6 +23,7 @@ from cepbench.engines.zstream.kernels.reading import read_events, read_times
 from cepbench.engines.zstream.operators import Join, Negation, operators_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import counts
+from cepbench.kernels.arrays import read_only
 from cepbench.kernels.batches import NEVER
 from cepbench.patterns.model import Variable
 from cepbench.state import check_shape, damaged

@@ -138,7 +138,7 @@ def measure_pattern(
     missing = [cell for cell in grid.cells() if cell not in done]
     if not missing:
         return
-    plans = Plans(spec, stream, statistics, grid, missing)
+    plans = Plans(spec, stream.indexed(), statistics, grid, missing)
     methods = grid.aggregations()
     agreement = Agreement()
     alike = _Alike(grid.share_equal_plans)

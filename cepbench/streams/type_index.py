@@ -1,0 +1,49 @@
+"""The rows of a stream by type, which are kept once they are asked for again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.arrays import read_only
+
+
+class TypeIndex:
+    """What each stream has, empty at first: whoever looks at it once need not wait for it, nor pay with memory."""
+
+    __slots__ = ("_asked", "_known")
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._known: tuple[np.ndarray, np.ndarray] | None = None
+
+    def of(
+        self, codes: np.ndarray, types: int, *, at_once: bool = False
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The rows of all events by type, in order within each; None when it is asked for the first time, unless
+        they are needed at once.
+
+        Parameters
+        ----------
+        codes : int32 (events,)
+            Always the same.
+        types : int
+
+        Returns
+        -------
+        tuple of ndarray of int64, or None
+            The rows, shape (events,), and where those of each type begin, shape (types + 1,).
+        """
+        if self._known is None and (self._asked or at_once):
+            from cepbench.kernels.sorting import count_types, rows_by_type
+
+            codes = read_only(np.ascontiguousarray(codes))
+            begins, rows = np.zeros(types + 1, np.int64), np.empty(len(codes) + 1, np.int64)
+            count_types(codes, begins[1:])
+            np.cumsum(begins, out=begins)
+            rows_by_type(codes, begins[:-1].copy(), np.ones(types, np.int64), rows)
+            self._known = rows[:-1], begins
+        self._asked = True
+        return self._known
+
+    def __reduce__(self) -> tuple[type[TypeIndex], tuple[()]]:
+        return TypeIndex, ()
