@@ -33,7 +33,7 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
     types = config_of("full", "types", "data")
     assert types.pattern_sets == tuple(PATTERN_SETS) and len(PATTERN_SETS) == 5
     assert (types.sizes, types.patterns, types.window) == ((3, 4, 5, 6, 7), 100, "20 minutes")
-    assert types.max_partial_matches is None and types.strategies == ("any",)
+    assert types.strategies == ("any",)
     latency = config_of("full", "latency", "data")
     assert latency.alphas == (0, 0.5, 1, 10, 100) and latency.latency
     assert latency.generators is not None and set(latency.generators) < set(PLAN_GENERATORS)
@@ -143,7 +143,9 @@ def test_readers_are_told_what_is_restricted() -> None:
         for name in SWEEPS
     }
     assert "more than 10,000,000 partial matches" in told["quick", "types"]
-    assert "partial matches" not in told["full", "types"]
+    assert "sparse: Identifiers were drawn again" in told["full", "types"]
+    assert "more than 20,000 partial matches" in told["full", "types"]
+    assert "partial matches" not in told["full", "strategies"]
     assert "at most 5 expected events per window" in told["full", "types"]
     assert "each of its three sequences" in told["full", "types"]
     assert "100 patterns of each size in each set, each plan run once" in told["full", "types"]
