@@ -28,27 +28,27 @@ def stream_of(types: str, **columns: list) -> cep.EventStream:
     return cep.EventStream.from_pandas(frame.assign(**columns), type="type", time="time")
 
 
-def check_rounds(pattern: cep.Pattern, events: pd.DataFrame, scope: str, most: int) -> None:
+def check_rounds(case: Case, scope: str, most: int) -> None:
     """A batch in rounds gives the values of the naive twin, by as many updates as in one."""
-    stream = cep.EventStream.from_pandas(events, type="type", time="time")
-    whole = cep.aggregate(pattern, stream, "two-step", scope=scope)
+    whole = cep.aggregate(case.pattern, case.stream, "two-step", scope=scope)
     with pieces_of(events=1, matches=most):
-        by_rounds = cep.aggregate(pattern, stream, "two-step", scope=scope)
-    assert {*by_rounds.rows} == naive_rows(pattern, events, scope=scope)
+        by_rounds = cep.aggregate(case.pattern, case.stream, "two-step", scope=scope)
+    assert {*by_rounds.rows} == naive_rows(case.pattern, case.events, scope=scope)
     assert by_rounds.metrics.updates == whole.metrics.updates
 
 
 @given(case=aggregate_cases(), scope=st.sampled_from(["window", "trigger", "stream"]))
 @examples(12)
 def test_a_batch_is_processed_in_rounds(case: Case, scope: str) -> None:
-    check_rounds(case.pattern, case.events, scope, 3)
+    check_rounds(case, scope, 3)
 
 
 def test_every_event_is_in_one_round() -> None:
     query = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 4 units")
     for events in range(2, 17):
         for most in (1, 2, 1000):
-            check_rounds(query, stream_of(("AB" * 8)[:events]).to_pandas(), "window", most)
+            case = Case(query, pd.DataFrame({"type": [*"AB" * 8], "time": range(16)})[:events])
+            check_rounds(case, "window", most)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 60])
