@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,11 +123,17 @@ def with_interval(
     """
     value = float(statistic.of(values)) if len(values) else float("nan")
     low = high = value
-    if statistic.has_interval:
-        rng = rng_for(seed, repr(group))
-        low, high = bootstrap(values, statistic.of, rng, resamples)
+    if statistic.has_interval and len(values):
+        chosen = _resampled(seed, repr(group), len(values), resamples)
+        low, high = interval(statistic.of(values.take(chosen, axis=0), axis=1))
     found = {"value": value, "low": low, "high": high}
     return {name: float(np.exp(its)) for name, its in found.items()} if statistic.of_logs else found
+
+
+# The metrics of a run are drawn in turn, and the next run has the same resamples of each.
+@lru_cache(maxsize=4)
+def _resampled(seed: int, group: str, patterns: int, resamples: int) -> np.ndarray:
+    return resampled(np.zeros(patterns), rng_for(seed, group), resamples)
 
 
 def bootstrap(
@@ -151,8 +158,11 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 
 def resampled(strata: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
     """Indices of patterns, each resampled among those of its stratum; int, shape (resamples, patterns)."""
+    different = np.unique(strata)
+    if len(different) == 1:
+        return rng.integers(len(strata), size=(resamples, len(strata)))
     chosen = np.empty((resamples, len(strata)), dtype=np.intp)
-    for stratum in np.unique(strata):
+    for stratum in different:
         own = np.flatnonzero(strata == stratum)
         chosen[:, own] = own[rng.integers(len(own), size=(resamples, len(own)))]
     return chosen
