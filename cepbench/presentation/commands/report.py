@@ -60,7 +60,7 @@ def build(
     if profile == "quick" and not only:
         out.log(
             "Without waiting: `make report PROFILE=reference` draws results at the papers' sizes, which the package "
-            "has, in two minutes."
+            "has, in three minutes."
         )
     with out.progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 

@@ -46,7 +46,7 @@ cepbench claim {first}
 
 ## Everything
 
-`make report PROFILE=reference` draws the site from results at the papers' sizes, which the package has: two minutes.
+`make report PROFILE=reference` draws the site from results at the papers' sizes, which the package has: three minutes.
 `make report` measures the quick profile of all studies, draws the site and compares it with the reference; `make test` compares
 all engines with the naive matcher. `make report PROFILE=full` are the papers' sizes: hours, resumed where they were interrupted.
 
