@@ -191,7 +191,7 @@ def threshold(situation: Situation) -> str | None:
 def amortized(situation: Situation) -> str | None:
     """As ``threshold``, once planning is a small share of what the run takes; the default.
 
-    Both are expected times, so that the same stream is planned for at the same events anywhere.
+    Both are expected times, so that an installation plans for the same stream at the same events.
     """
     reason = threshold(situation)
     if reason is None or SHARE * situation.expected_seconds < situation.plans.planning_seconds:

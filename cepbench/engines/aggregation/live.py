@@ -40,7 +40,8 @@ class Aggregator(Live):
         With AGG, or its text; or several queries with AGG.
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
-        ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+        ``order-statistics``, ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step``
+        with an evaluator.
         Of a workload also ``e-cube``, which reuses matches as ``sharing`` says.
     sharing : WorkloadPlan or str, optional
         Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,

@@ -29,6 +29,8 @@ _NAME = "order-statistics"
 class ComparedRun(CountingRun):
     """A run of ``order-statistics``."""
 
+    _sequence: ComparedSequence
+
     def __init__(self, task: AggregationTask) -> None:
         super().__init__(task, _NAME, by_start=False)
         for total in self.valuation.totals:
@@ -39,13 +41,13 @@ class ComparedRun(CountingRun):
                 )
 
     def _compiled(self, name: str, *, by_start: bool) -> ComparedSequence:
-        pattern = check_items(self._task, name, in_order=False)
-        self._is_ordered = pattern.structure.operator is not Operator.AND
-        for its in [pattern] if self._is_ordered else _in_orders(pattern):
+        is_ordered = self._task.pattern.structure.operator is not Operator.AND
+        pattern = check_items(self._task, name, in_order=is_ordered)
+        for its in [pattern] if is_ordered else _in_orders(pattern):
             found = compared_layout(counted_task(its, self._reader))
             if found is not None:
                 return ComparedSequence(
-                    its, found.layout, found.compared, self._task.scope, self._is_ordered
+                    its, found.layout, found.compared, self._task.scope, is_ordered
                 )
         raise UnsupportedPatternError(
             f"{name} aggregates a SEQ or an AND of two or three plain items without NOT, of which neighbours "
@@ -54,7 +56,7 @@ class ComparedRun(CountingRun):
         )
 
     def _ends_of_matches(self) -> tuple[int, int]:
-        if self._is_ordered:
+        if self._sequence.is_ordered:
             return super()._ends_of_matches()
         every = int(self._sequence.layout.items.begins.sum())
         return every, every

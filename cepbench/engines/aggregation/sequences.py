@@ -68,13 +68,12 @@ class CountedSequence:
 class ComparedSequence:
     """A SEQ or an AND of two or three plain items, whose neighbours are compared."""
 
-    pattern: (
-        Pattern  #: of the matches, without AGG; the items of an AND are in an order for neighbours
-    )
+    #: Of the matches, without AGG; of an AND, a SEQ in which those that are compared are neighbours.
+    pattern: Pattern
     layout: CountLayout  #: without the conditions between events
     compared: tuple[Compared | None, Compared | None]
     scope: str
-    is_ordered: bool
+    is_ordered: bool  #: SEQ
 
     def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
         """The state of a total."""

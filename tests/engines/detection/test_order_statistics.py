@@ -223,6 +223,14 @@ def test_which_conjunctions_are_counted_by_ranks(text: str, is_counted: bool) ->
     assert method == ("order-statistics" if is_counted else "two-step")
 
 
+def test_a_nested_conjunction_is_refused_by_name() -> None:
+    text = "PATTERN SEQ(A a, AND(B b, C c)) WHERE a.x < b.x AGG COUNT WITHIN 9 units"
+    with pytest.raises(
+        UnsupportedPatternError, match="cannot aggregate AND; use the method two-step"
+    ):
+        cep.Aggregator(text, "order-statistics")
+
+
 def test_no_event_of_a_conjunction_is_bound_twice() -> None:
     """An event of two items is beside others alone, also after it has entered, and before it leaves."""
     events = pd.DataFrame({"type": [*"ABAACABB"], "time": [0, 0, 1, 1, 1, 3, 6, 9], "x": 1.0})
