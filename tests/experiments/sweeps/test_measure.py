@@ -206,6 +206,17 @@ def test_finished_cells_are_not_measured_again(
     assert len(ran) == 2
 
 
+def test_no_run_is_the_one_that_finds_rows_by_type(
+    stream: EventStream, statistics: Statistics
+) -> None:
+    fresh = stream.with_hierarchy(None)
+    grid = Grid(generators=["ZSTREAM"], evaluators=["zstream"], repetitions=1)
+    (row,) = measure_pattern(SPEC, fresh, statistics, grid)
+    assert row["status"] == OK
+    # Zstream itself does not ask for them, and who is the first to ask gets none.
+    assert fresh.rows_of_codes([0]) is not None
+
+
 def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: Statistics) -> None:
     @plan_generator("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
