@@ -7,7 +7,7 @@ They are determined in :mod:`cepbench.engines.plan_runs.nodes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -77,7 +77,8 @@ class _Writer(PlanTables):
 
     def layout(self, *, positions: bool) -> JoinLayout:
         for column in (
-            tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT, tables.IS_ROOT, tables.KEPT,
+            tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT, tables.SET_RUN, tables.IS_ROOT,
+            tables.KEPT,
         ):  # fmt: skip
             self.table[:, column] = 0
         self.table[:, tables.RETAINED] = 1
@@ -244,6 +245,12 @@ class _BranchWriter:
             row[column] = where if where > 1 else -1
         if "contiguity" in self.pattern.strategy.name and self.planned.is_chain:
             row[tables.SET_STEP] = self.ints[node.right]["rank", name]
+            row[tables.SET_ENDS] = ints.get(("first", name), -1)
+            # Equalities with an event of the row leave one partition, those with a set do not.
+            if self.places is None or set(node.variables) - self.planned.kleene:
+                begins = any(y == name for _, y, *_ in node.apart)
+                ends = any(x == name for x, *_ in node.apart)
+                row[tables.SET_RUN] = tables.ALONE + tables.BEGINS * begins + tables.ENDS * ends
 
     def _is_direct_root(self, node: Node) -> bool:
         return node is self.root and not self.stored
@@ -275,6 +282,8 @@ class _BranchWriter:
         ]
         if node.left >= 0:
             written |= self._conditions(node.joined, node.left, node.right)
+        if not node.makes:
+            written[tables.RANKS] = self._ranks(node)[:1]
         for clause in node.steps:
             place = (self.place(node.right), -1)
             left = self.floats[node.left] if node.left >= 0 else {}
@@ -309,13 +318,29 @@ class _BranchWriter:
             oldest = int(outer_row[tables.EARLIEST])
             bounds.append((tables.UPPER, latest, oldest, self.window + 1))
         for x, y, least, most in node.apart:
+            # Of a set the last event is before what follows it, and the first one behind what it follows.
             if x in outer_variables:
-                bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
-                bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
+                one, other = _rank(its, "first", y), _rank(mine, "last", x)
             else:
-                bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
-                bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
+                one, other = _rank(its, "last", x), _rank(mine, "first", y)
+                least, most = -most, -least
+            # Of the set that is made here all events are behind the first one, and before the last.
+            if node.makes != y:
+                bounds.append((tables.UPPER, one, other, most + 1))
+            if node.makes != x:
+                bounds.append((tables.LOWER, one, other, least))
         return bounds
+
+    def _ranks(self, node: Node) -> list[Rule]:
+        """The ranks by which rows of the children are found, if differences of two are known."""
+        left, right = self.ints[node.left], self.ints[node.right]
+        return [
+            (_rank(left, "last", x), _rank(right, "first", y), least, 0)
+            if x in self.nodes[node.left].variables
+            else (_rank(left, "first", y), _rank(right, "last", x), -least, 0)
+            for x, y, least, most in node.apart
+            if least == most
+        ]
 
     def _lookup(self, successor: tuple[str, str, int], outer: int, inner: int) -> Rule:
         x, y, distance = successor
@@ -461,8 +486,8 @@ def _integer_columns(
     Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
     variable that precedes or follows all others; for an event, its timestamp and position. Others
     are by ``earliest``, ``latest``, ``position``, ``rank``, ``1 before`` (the position of the event
-    before it in its partition) or ``start`` (of a set, followed by its size) and a variable's name. For
-    ``places`` see :class:`JoinLayout`; without them positions are ranks.
+    before it in its partition), ``first`` and ``last`` (the ranks of a set's ends) or ``start`` (of a
+    set, followed by its size) and a variable's name. For ``places`` see :class:`JoinLayout`; without them positions are ranks.
     """
     columns: dict[Key, int] = {}
     ranks = places is not None
@@ -495,12 +520,15 @@ def _integer_columns(
             columns[key] = count
             count += 1
     for name in node.variables:
-        if name in node.positions or (name in node.ranks and not ranks):
+        if name in node.ranks & planned.kleene:
+            columns["first", name], columns["last", name] = count, count + 1
+            count += 2
+        elif name in node.positions or (name in node.ranks and not ranks):
             columns["position", name] = count
             if not ranks:
                 columns["rank", name] = count
             count += 1
-        if name in node.ranks and ranks:
+        if name in node.ranks - planned.kleene and ranks:
             columns["rank", name] = count
             count += 1
         for place in sorted(place for place, other in node.earlier if other == name):
@@ -510,6 +538,11 @@ def _integer_columns(
             columns["start", name] = count
             count += 2
     return columns, count
+
+
+def _rank(columns: Mapping[Key, int], end: str, name: str) -> int:
+    """The column with the rank of a variable's event, or of the ``first`` or ``last`` one of its set."""
+    return columns[end if (end, name) in columns else "rank", name]
 
 
 def _float_columns(node: Node) -> dict[Derived, int]:

@@ -6,7 +6,7 @@ From these :mod:`cepbench.engines.joins.layout` makes the tables that the kernel
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.programs import derived_values
@@ -51,7 +51,8 @@ class Node:
     #: Pairs that must be different events: one of each child, and those with sets.
     distinct: list[tuple[str, str]] = field(default_factory=list)
     far_distinct: list[tuple[str, str]] = field(default_factory=list)
-    #: Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
+    #: Pairs x, y, one of each child, x before y in the pattern, with minimum and maximum of
+    #: rank(y) - rank(x); of sets the rank of the last event of x and of the first one of y.
     apart: list[tuple[str, str, int, int]] = field(default_factory=list)
     #: One such pair x, y of which x is earlier, and rank(y) - rank(x), if there is one row at most with
     #: an x that can join a row with a y.
@@ -212,11 +213,10 @@ class PlannedNodes:
                 node.ranks |= set(node.variables) - self.kleene
                 node.sets |= set(node.variables) & self.kleene
             right = set(self.nodes[node.right].variables)
-            for x in (name for name in node.variables if name not in right):
-                for y in (name for name in node.variables if name in right):
-                    limits = self._ranks_between(x, y, positive, is_chain)
-                    if limits is not None:
-                        node.apart.append((x, y, *limits))
+            for x, y in combinations(node.variables, 2):
+                limits = self._ranks_between(x, y, positive, is_chain)
+                if (x in right) != (y in right) and limits is not None:
+                    node.apart.append((x, y, *limits))
             if is_chain and node.left >= 0 and not node.makes:
                 self._find_successor(node)
 
@@ -231,19 +231,21 @@ class PlannedNodes:
         next_one = next((y for y in driver.variables if apart.get((last, y), 0) > 0), "")
         # Rows are created in the order of their last event. They differ in it if it determines all
         # others, and so do all differences of ranks.
-        if driven.is_sorted and all((x, next_one) in apart for x in driven.variables):
+        if (
+            driven.is_sorted
+            and not self.kleene & {next_one, *driven.variables}
+            and all((x, next_one) in apart for x in driven.variables)
+        ):
             node.successor = (last, next_one, apart[last, next_one])
             node.apart = []
 
     def _ranks_between(
         self, x: str, y: str, positive: tuple[str, ...], is_chain: bool
     ) -> tuple[int, int] | None:
-        if {x, y} & self.kleene or (not is_chain and self.kleene):
-            return None
         at, to = positive.index(x), positive.index(y)
         if not is_chain:
-            return 1 - len(positive), len(positive) - 1
-        if self.kleene & set(positive[min(at, to) : max(at, to)]):
+            return None if self.kleene else (1 - len(positive), len(positive) - 1)
+        if self.kleene & set(positive[min(at, to) + 1 : max(at, to)]):
             return None
         return to - at, to - at
 

@@ -12,8 +12,9 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
+from cepbench.planning.plans.tree import Tree
 from tests.budgets import examples
-from tests.engines.detection.checks import check, found_in
+from tests.engines.detection.checks import check, check_in_batches, found_in
 from tests.engines.detection.strategies import Case, plans_for, stream_of
 from tests.naive.matcher import labelled_matches
 
@@ -93,3 +94,90 @@ def test_events_that_do_not_determine_those_before_a_set(strategy: str) -> None:
     expected = labelled_matches(pattern, case.events)
     assert len(expected) == 15
     check(case, expected, TreePlan(((("a", "c"), "d"), "b")), "tree")
+
+
+def runs_between(frame: pd.DataFrame, strategy: str, window: int) -> list[tuple[object, ...]]:
+    """An A, one A or more, each the next one and no earlier, and then a B."""
+    parts = [frame] if strategy == "strict_contiguity" else [p for _, p in frame.groupby("s")]
+    found: list[tuple[object, ...]] = []
+    for part in parts:
+        rows = list(part[["type", "time"]].itertuples())
+        for first in range(len(rows)):
+            last = first + 1
+            while last + 1 < len(rows) and rows[last - 1].type == rows[last].type == "A":
+                times = [rows[place].time for place in (first, first + 1, last, last + 1)]
+                if (
+                    times[0] < times[1]
+                    and times[2] < times[3] <= times[0] + window
+                    and (rows[last + 1].type == "B")
+                ):
+                    middle = tuple(row.Index for row in rows[first + 1 : last + 1])
+                    found.append((rows[first].Index, middle, rows[last + 1].Index))
+                last += 1
+    return sorted(found)
+
+
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(s)"])
+@pytest.mark.parametrize(
+    "shape", [(("a", "b"), "c"), ("c", ("a", "b")), ("a", ("b", "c")), (("a", "c"), "b")]
+)
+def test_sets_of_long_streams(shape: Tree[str], strategy: str) -> None:
+    frame = events(3_000, 5)
+    for window in (9, 10_000):
+        pattern = parse(f"PATTERN SEQ(A a, KL(A b), B c) STRATEGY {strategy} WITHIN {window} units")
+        expected = runs_between(frame, strategy.partition("(")[0], window)
+        assert len(expected) > 100
+        result = evaluate(pattern, stream_of(frame), TreePlan(shape), evaluator="tree")
+        assert sorted(row for _, row in found_in(pattern, result.matches)) == expected
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Case:
+    """Sets beside single events, negated ones and one another, in few partitions with ties in time."""
+    kinds = draw(
+        st.lists(st.sampled_from(["A {}", "KL(A {})", "KL(ANY {})"]), min_size=2, max_size=4)
+    )
+    items = [kind.format(name) for kind, name in zip(kinds, "abcd", strict=False)]
+    names = "abcd"[: len(items)]
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(1, len(items) - 1)), "NOT(B n)")
+    sets = [name for kind, name in zip(kinds, names, strict=True) if kind != "A {}"]
+    clauses = [f"{name}[i].x >= {name}[i-1].x" for name in sets if draw(st.booleans())]
+    if draw(st.booleans()):
+        one, other = draw(st.permutations(names))[:2]
+        clauses.append(f"{one}.x <= {other}.x")
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    strategy = draw(st.sampled_from(["strict_contiguity", "partition_contiguity(s)"]))
+    order = draw(st.sampled_from(["", "ORDER BY arrival"]))
+    count = draw(st.integers(0, 10))
+    row = st.tuples(
+        st.sampled_from("AAAB"),
+        st.integers(0, 1),
+        st.sampled_from([0.0, 1.0, 1.0, np.nan]),
+        st.sampled_from([1.0, 1.0, 1.0, 2.0, np.nan]),
+    )
+    rows = draw(st.lists(row, min_size=count, max_size=count))
+    frame = pd.DataFrame(rows, columns=["type", "time", "x", "s"])
+    frame["type"] = pd.Categorical(frame["type"], categories=["A", "B"])
+    frame["time"] = frame["time"].astype("int64").cumsum()
+    window = draw(st.sampled_from([3, 7, 60]))
+    text = (
+        f"PATTERN SEQ({', '.join(items)}) {where} {order} STRATEGY {strategy} WITHIN {window} units"
+    )
+    return Case(parse(text), frame)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", ["tree", "lazy-nfa"])
+@given(case=runs(), data=st.data())
+@examples(60)
+def test_runs_of_sets_are_followed_from_either_end(
+    evaluator: str, case: Case, data: st.DataObject
+) -> None:
+    expected = labelled_matches(case.pattern, case.events)
+    plan = data.draw(plans_for(evaluator, case.pattern.positive_names))
+    check(case, expected, plan, evaluator)
+    sizes = data.draw(st.sampled_from([1, 2, 4]))
+    batches = [case.stream[begin : begin + sizes] for begin in range(0, len(case.events), sizes)]
+    restored = [data.draw(st.booleans()) for _ in batches]
+    check_in_batches(case, expected, plan, evaluator, batches, restored)

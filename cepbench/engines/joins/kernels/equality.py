@@ -1,4 +1,4 @@
-"""Equality joins: a hash index over the inner rows of a rectangle.
+"""Equality joins, of values or of ranks: a hash index over the inner rows of a rectangle.
 
 The index is rebuilt for each rectangle, because rows may move in between. It takes a few
 nanoseconds per inner row, less than testing all inner rows for more than a few outer rows.
@@ -32,10 +32,22 @@ def index_rule(node, plan, rectangle):
     inner = rectangle[tables.INNER_LAST] - rectangle[tables.INNER_FIRST]
     if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
         return -1
+    for rule in tables.rules_of(node, tables.RANKS, plan):
+        return rule
     for rule in tables.rules_of(node, tables.COMPARE, plan):
         if plan.rules[rule, 2] == EQUAL:
             return rule
     return -1
+
+
+@njit_in_place
+def _value(rule, node, side, row, plan, state):
+    """What an equality compares of a row of the left child, with ``side`` 1 of the right one."""
+    child, column = plan.nodes[node, tables.LEFT + side], plan.rules[rule, side]
+    if rule < plan.spans[node, tables.RANKS]:
+        return state.floats[tables.float_column(child, column, state) + row]
+    rank = state.ints[tables.int_column(child, column, state) + row]
+    return np.float64(rank + (1 - side) * plan.rules[rule, 2])
 
 
 @njit_in_place
@@ -51,10 +63,8 @@ def make_index(rule, node, side, plan, state, scratch):
         buckets *= 2
     for bucket in range(buckets):
         heads[bucket] = -1
-    y = plan.nodes[node, tables.RIGHT - side]
-    begin = tables.float_column(y, plan.rules[rule, 1 - side], state)
     for row in range(last - 1, first - 1, -1):
-        bucket = bucket_of(state.floats[begin + row], buckets)
+        bucket = bucket_of(_value(rule, node, 1 - side, row, plan, state), buckets)
         chain[row - first] = heads[bucket]
         heads[bucket] = row
     return buckets
@@ -69,17 +79,14 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
     Returns ``found``: int, number of rows; at most ``BLOCK``. ``compared``: int, number of rows
     with the same value. ``after``: int, the row at which to resume.
     """
-    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
-    mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
-    value = state.floats[tables.float_column(x, mine, state) + outer]
-    values = tables.float_column(y, its, state)
+    value = _value(rule, node, side, outer, plan, state)
     first, chain = scratch.rectangle[tables.INNER_FIRST], scratch.chain
     found = compared = 0
     at = scratch.heads[bucket_of(value, buckets)]
     while at >= 0 and at < begin:
         at = chain[at - first]
     while at >= 0 and at < stop and found < BLOCK:
-        if state.floats[values + at] == value:
+        if _value(rule, node, 1 - side, at, plan, state) == value:
             compared += 1
             test(node, side, outer, row, at, _ONE, plan, state, scratch)
             scratch.chosen[found] = at

@@ -2,7 +2,8 @@
 
 The events that fit a row one by one are found first, then their sets in lexicographic order. A set
 that violates a condition on neighbours is not extended. Only sets with an event or a row of this
-step are new; the others were created before.
+step are new; the others were created before. Under contiguity a set is a run of neighbours, which is
+followed from the event of the row that is next to it, and a run that broke is not extended.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ MOST_STORED = 20
 MOST_VISITED = 34
 #: … or to count in closed form, if only the window bounds them.
 _MOST_COUNTED = 62
+
+#: Events tested at once of a run, which is short mostly.
+_RUN_BLOCK = 32
 
 # Of the pool, where the set being made and the events to choose from are: members[0] has ordinals
 # and leaf rows, members[1] positions and which candidate was taken at each depth.
@@ -98,8 +102,12 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
     if state.used[0] + stop - start > capacity:
         scratch.rectangle[tables.FOUND] = 2 * (stop - start)
         return tables.NO_MEMBERS
-    number = _candidates(node, outer, row, plan, state, scratch)
     front = capacity - (stop - start)
+    if plan.nodes[node, tables.SET_RUN] & tables.BEGINS:
+        return _enumerate(
+            node, outer, row, is_new, front, _ZERO, counting, limit, plan, state, scratch, matches
+        )
+    number = _candidates(node, outer, row, plan, state, scratch)
     if number == 0 or not (
         is_new or state.members[0, front + number - 1] >= state.rows[y, tables.FRESH]
     ):
@@ -119,7 +127,7 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
             state.counts[node, counts.CREATED] += sets
             return tables.OK
     return _enumerate(
-        node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches
+        node, outer, row, is_new, front, number, counting, limit, plan, state, scratch, matches
     )
 
 
@@ -129,6 +137,8 @@ def _candidates(node, outer, row, plan, state, scratch):
     members = state.members
     start, stop = scratch.starts[row], scratch.stops[row]
     front = members.shape[1] - (stop - start)
+    if plan.nodes[node, tables.SET_RUN] & tables.ENDS:
+        return _run_before(node, outer, row, front, plan, state, scratch)
     exact = plan.nodes[node, tables.LEFT] < 0 or is_exact(node, _ZERO, plan)
     number = 0
     for begin in range(start, stop, BLOCK):
@@ -145,6 +155,57 @@ def _candidates(node, outer, row, plan, state, scratch):
             members[0, front + number + place] = scratch.chosen[place]
         number += found
     return _not_consumed(front, number, plan.nodes[node, tables.RIGHT], state)
+
+
+@njit_in_place
+def _run_before(node, outer, row, front, plan, state, scratch):
+    """As :func:`_candidates`, if the row has the event behind a set: those that lead to it, one by one."""
+    members, capacity = state.members, state.members.shape[1]
+    column = plan.nodes[node, tables.SET_STEP]
+    steps = tables.int_column(plan.nodes[node, tables.RIGHT], column, state)
+    wanted = scratch.high[column, row] - 1
+    place = capacity
+    unbroken = True
+    while unbroken and scratch.starts[row] < scratch.stops[row]:
+        size = min(_RUN_BLOCK, scratch.stops[row] - scratch.starts[row])
+        scratch.stops[row] -= size
+        test(node, _ZERO, outer, row, scratch.stops[row], size, plan, state, scratch)
+        state.counts[node, counts.COMPARED] += size
+        found = choose(scratch.stops[row], size, scratch.mask, scratch.chosen)
+        while found > 0 and unbroken:
+            found -= 1
+            unbroken = state.ints[steps + scratch.chosen[found]] == wanted
+            if unbroken:
+                place -= 1
+                wanted -= 1
+                members[0, place] = scratch.chosen[found]
+    for at in range(capacity - place):
+        members[0, front + at] = members[0, place + at]
+    return capacity - place
+
+
+@njit_in_place
+def _run_on(node, outer, row, front, number, plan, state, scratch):
+    """Let the run of ``number`` events go on, if the next ones have not been looked for yet; returns their
+    number.
+    """
+    column = plan.nodes[node, tables.SET_STEP]
+    steps = tables.int_column(plan.nodes[node, tables.RIGHT], column, state)
+    had, begin = number, scratch.starts[row]
+    while number == had and begin < scratch.stops[row]:
+        size = min(_RUN_BLOCK, scratch.stops[row] - begin)
+        test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
+        state.counts[node, counts.COMPARED] += size
+        found = choose(begin, size, scratch.mask, scratch.chosen)
+        begin += size
+        for place in range(found):
+            if state.ints[steps + scratch.chosen[place]] != scratch.low[column, row] + number:
+                begin = scratch.stops[row]
+                break
+            state.members[0, front + number] = scratch.chosen[place]
+            number += 1
+    scratch.starts[row] = begin
+    return number
 
 
 @njit_in_place
@@ -197,7 +258,9 @@ def _count_sets(node, outer, is_new, front, number, plan, state):
 
 
 @njit_in_place
-def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches):
+def _enumerate(
+    node, outer, row, is_new, front, number, counting, limit, plan, state, scratch, matches
+):
     ints, members = state.ints, state.members
     x, y = plan.nodes[node, tables.LEFT], plan.nodes[node, tables.RIGHT]
     is_root = node == len(plan.nodes) - 1 and not plan.stored
@@ -206,6 +269,10 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
     positions = times + state.rows[y, tables.CAPACITY]
     step_column = plan.nodes[node, tables.SET_STEP]
     steps = tables.int_column(y, step_column, state)
+    run = plan.nodes[node, tables.SET_RUN]
+    # Where a run broke no later event can follow.
+    alone, begins = run & tables.ALONE > 0, run & tables.BEGINS > 0
+    last = scratch.high[step_column, row] - 1 if run & tables.ENDS else _NONE
     most = plan.nodes[node, tables.SET_LIMIT]
     earliest = _earliest_of(node, outer, plan, state)
     began = tail = state.used[0]
@@ -214,8 +281,10 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
     most_visited = 1 << (MOST_VISITED if counting else MOST_STORED)
     latest = _HIGHEST
     while True:
+        if at == number and begins:
+            number = _run_on(node, outer, row, front, number, plan, state, scratch)
         if at == number or (depth == most and most > 0):
-            if depth == 0:
+            if depth == 0 or begins:
                 break
             depth -= 1
             at = members[1, front + depth] + 1
@@ -224,9 +293,6 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         timestamp = ints[times + event]
         if depth == 0:
             latest = min(earliest, timestamp) + plan.window
-        if timestamp > latest:
-            at = number
-            continue
         # Room for the set with this member, and for the next one beside it.
         if tail + 2 * (depth + 1) > front:
             _take_back(node, made, counting, began, state)
@@ -234,26 +300,28 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             scratch.rectangle[tables.FOUND] = 2 * needed
             return tables.NO_MEMBERS
         members[0, tail + depth] = event + shift
-        if step_column >= 0 and depth > 0:
+        fits = timestamp <= latest
+        if fits and step_column >= 0 and depth > 0:
             before = members[0, tail + depth - 1] - shift
-            if ints[steps + event] - ints[steps + before] != 1:
-                at += 1
-                continue
+            fits = ints[steps + event] - ints[steps + before] == 1
         members[1, tail + depth] = ints[positions + event]
-        if depth > 0 and first_step < last_step:
+        if fits and depth > 0 and first_step < last_step:
             state.counts[node, counts.COMPARED] += 1
-            if not clauses_hold(
+            fits = clauses_hold(
                 first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
-            ):
-                at += 1
-                continue
+            )
+        if not fits:
+            if begins:
+                break
+            at = number if alone or timestamp > latest else at + 1
+            continue
         members[1, front + depth] = at
         depth += 1
         at += 1
         visited += 1
         if visited > most_visited:
             return tables.TOO_LARGE
-        if not is_new and event < fresh:
+        if (not is_new and event < fresh) or (last >= 0 and ints[steps + event] != last):
             continue
         if not counting:
             end = state.rows[node, tables.END]
@@ -309,6 +377,11 @@ def _write(node, outer, begin, size, plan, state, matches):
         ints[base + nodes[node, tables.SET_EARLIEST] * capacity] = earliest
     if nodes[node, tables.SET_LATEST] >= 0:
         ints[base + nodes[node, tables.SET_LATEST] * capacity] = latest
+    if nodes[node, tables.SET_ENDS] >= 0:
+        steps = tables.int_column(y, nodes[node, tables.SET_STEP], state)
+        last = state.members[0, begin + size - 1] - state.rows[y, tables.SHIFT]
+        ints[base + nodes[node, tables.SET_ENDS] * capacity] = ints[steps + y_row]
+        ints[base + (nodes[node, tables.SET_ENDS] + 1) * capacity] = ints[steps + last]
     if nodes[node, tables.SET] >= 0:
         ints[base + nodes[node, tables.SET] * capacity] = begin
         ints[base + (nodes[node, tables.SET] + 1) * capacity] = size

@@ -136,11 +136,18 @@ SET_EARLIEST = 13  # and those for the earliest and latest timestamp of the set,
 SET_LATEST = 14
 SET_LIMIT = 15  # maximum number of members of a set, or 0 for no limit
 SET_STEP = 16  # column of the leaf whose values must be neighbours in a set, or -1
-FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a new row
-LAST_CHECK = 18
-IS_ROOT = 19  # 1 for a root: its rows are matches
-BRANCH = 20  # of a root: the value of the first column of its matches, or -1 for none
-NODE_COLUMNS = 21
+SET_RUN = 17  # what is known of these values, a sum of ALONE, BEGINS, ENDS
+SET_ENDS = 18  # of a node that makes sets: its columns for the values of the first and (next) the
+# last event of a set, or -1
+FIRST_CHECK = 19  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a new row
+LAST_CHECK = 20
+IS_ROOT = 21  # 1 for a root: its rows are matches
+BRANCH = 22  # of a root: the value of the first column of its matches, or -1 for none
+NODE_COLUMNS = 23
+
+# The events that fit a row have different values, in ascending order; the first one of a set has the
+# lower bound of them; the last one has the last value below the upper bound.
+ALONE, BEGINS, ENDS = 1, 2, 4
 
 # Kinds of inner nodes.
 JOINS = 0  # rows of both children, pair by pair
@@ -171,7 +178,8 @@ LOOKUP_LEFT = (
 )
 # inner row that can join is that with inner == outer + shift; its column is ascending, without
 # equal values; the next number as above
-RULE_KINDS = 15
+RANKS = 15  # (left, right, shift, -), at most one: integer columns with left + shift == right
+RULE_KINDS = 16
 
 LOWER = 0
 UPPER = 1
