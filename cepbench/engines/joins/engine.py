@@ -82,7 +82,9 @@ class JoinEngine(PlanEngine):
         self._nothing = _nothing(self.layout)
         if (places := self.layout.places) is not None:
             window = self.layout.plan.window
-            self.ranks = PartitionRanks(strategy.attribute, window, max(places, default=0))
+            self.ranks = PartitionRanks(
+                strategy.attribute, window, max(map(abs, places), default=0)
+            )
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         _warm_up(self._scratch.extras is not None)
@@ -203,7 +205,7 @@ class JoinEngine(PlanEngine):
         known = [batch.timestamps]
         if self.ranks is not None and self.layout.places is not None:
             places = self.ranks.of(batch, self.task.reader, first_position)
-            known += [places[place] for place in self.layout.places]
+            known += [places[max(place, -1)] for place in self.layout.places]
         rows, begins = self.leaf_rows(batch)
         if not len(rows):
             return self._nothing

@@ -41,7 +41,8 @@ class JoinLayout(Layout):
     plan: tables.Plan
     values: tuple[tuple[Derived, ...], ...]  #: the values in each leaf's float columns
     #: What is known of the place of an event in its partition, in addition to timestamp and position:
-    #: its rank, as 0, or the position of the event so many before it; None without partitions.
+    #: its rank, as 0, the position of the event so many before it, or, negative, its timestamp; None if
+    #: nothing is asked but of positions in the stream.
     places: list[int] | None
 
     @property
@@ -140,8 +141,9 @@ class _BranchWriter:
             self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
         )
         self.places = None
-        if self.pattern.strategy.name == "partition_contiguity":
+        if self.pattern.strategy.name == "partition_contiguity" or planned.reach:
             self.places = [0] * planned.needs_ranks + planned.earlier
+            self.places += [-planned.reach] * (planned.reach > 0)
         # Late checks last, so that both kinds are contiguous.
         self.checks = sorted(
             ((node, check) for node in planned.nodes for check in node.checks),
@@ -317,6 +319,8 @@ class _BranchWriter:
         if node.drives[1 - side]:
             oldest = int(outer_row[tables.EARLIEST])
             bounds.append((tables.UPPER, latest, oldest, self.window + 1))
+        if self.planned.reach:
+            bounds.append((tables.LOWER, latest, mine["reach", outer_variables[0]], 0))
         for x, y, least, most in node.apart:
             # Of a set the last event is before what follows it, and the first one behind what it follows.
             if x in outer_variables:
@@ -347,7 +351,7 @@ class _BranchWriter:
         mine, its = self.ints[outer], self.ints[inner]["position", x]
         if self.places is None:
             return its, mine["position", y], -distance, 0
-        return its, mine[f"{distance} before", y], 0, 0
+        return its, mine[_place(distance), y], 0, 0
 
     def _row_rules(self, number: int, node: Node) -> list[Rule]:
         ints, floats = self.ints[number], self.floats[number]
@@ -486,7 +490,8 @@ def _integer_columns(
     Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
     variable that precedes or follows all others; for an event, its timestamp and position. Others
     are by ``earliest``, ``latest``, ``position``, ``rank``, ``1 before`` (the position of the event
-    before it in its partition), ``first`` and ``last`` (the ranks of a set's ends) or ``start`` (of a
+    before it in its partition), ``reach`` (the timestamp of that before which no event is of its
+    match), ``first`` and ``last`` (the ranks of a set's ends) or ``start`` (of a
     set, followed by its size) and a variable's name. For ``places`` see :class:`JoinLayout`; without them positions are ranks.
     """
     columns: dict[Key, int] = {}
@@ -495,7 +500,7 @@ def _integer_columns(
         (name,) = node.variables
         columns = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
         for column, place in enumerate(places or (), 2):
-            columns[f"{place} before" if place else "rank", name] = column
+            columns[_place(place), name] = column
         if places is None:
             columns["rank", name] = 1
         return columns, 2 + len(places or ())
@@ -532,12 +537,19 @@ def _integer_columns(
             columns["rank", name] = count
             count += 1
         for place in sorted(place for place, other in node.earlier if other == name):
-            columns[f"{place} before", name] = count
+            columns[_place(place), name] = count
             count += 1
         if name in node.sets:
             columns["start", name] = count
             count += 2
     return columns, count
+
+
+def _place(place: int) -> str:
+    """What a number of :attr:`JoinLayout.places` is of a variable."""
+    if place == 0:
+        return "rank"
+    return f"{place} before" if place > 0 else "reach"
 
 
 def _rank(columns: Mapping[Key, int], end: str, name: str) -> int:

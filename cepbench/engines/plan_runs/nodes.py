@@ -37,7 +37,7 @@ class Node:
     times: set[Key] = field(default_factory=set)
     positions: set[str] = field(default_factory=set)
     ranks: set[str] = field(default_factory=set)
-    #: How many events before a variable's event in its partition, and that variable.
+    #: How many events before a variable's event in its partition, negative for its time, and that variable.
     earlier: set[tuple[int, str]] = field(default_factory=set)
     sets: set[str] = field(default_factory=set)
     values: set[Derived] = field(default_factory=set)  #: the values that its rows have
@@ -255,6 +255,16 @@ class PlannedNodes:
         return _is_chain(self.branch)
 
     @property
+    def reach(self) -> int:
+        """How many events before another one an event of its match can be, if they are in no order; 0
+        where that is not bounded by their number.
+        """
+        is_bounded = "contiguity" in self.pattern.strategy.name and not (
+            self.is_chain or self.kleene
+        )
+        return (len(self.pattern.positive) - 1) * is_bounded
+
+    @property
     def needs_ranks(self) -> bool:
         """Whether ranks are compared, in addition to those that are looked up."""
         return any(node.apart or node.is_contiguous for node in self.nodes)
@@ -305,6 +315,9 @@ class PlannedNodes:
         positions = node.positions | {name for pair in node.distinct for name in pair}
         ranks = node.ranks | {name for x, y, *_ in node.apart for name in (x, y)}
         earlier = set(node.earlier)
+        if self.reach:
+            children = (its for its in (node.left, node.right) if its >= 0)
+            earlier |= {(-self.reach, self.nodes[its].variables[0]) for its in children}
         if node.successor:
             x, y, distance = node.successor
             positions |= {x}

@@ -13,22 +13,24 @@ from cepbench.streams.numeric import NumericReader
 
 
 class PartitionRanks(Stateful):
-    """Follows partitions over batches: by value of an attribute, or code of the text.
+    """Follows partitions over batches: by value of an attribute, or code of the text; one of all events
+    without an attribute.
 
     Events without a value form a partition without matches, since a comparison with a missing value
-    is false. Of each event the positions of up to ``most`` events before it are known, if they are not
-    more than a window before it. Partitions without events in a window are evicted.
+    is false. Of each event the positions of up to ``most`` events before it are known, and the time of the
+    first of them, if they are not more than a window before it. Partitions without events in a window are evicted.
     """
 
-    SAVED = ("values", "last", "latest", "_used[:]")
+    SAVED = ("values", "last", "latest", "moments", "_used[:]")
 
     def __init__(self, attribute: str | None, window: int, most: int = 0) -> None:
-        assert attribute is not None  # the pattern has seen to it
         self.attribute = attribute
         self.window = window
-        #: float64 and int64 (partitions,), and int64 (partitions, 1 + most); see `kernels.partitions`.
+        #: float64 and int64 (partitions,), and int64 (partitions, 1 + most) and (partitions, most); see
+        #: `kernels.partitions`.
         self.values, self.last = np.zeros(1), np.zeros(1, np.int64)
         self.latest = np.zeros((1, 1 + most), np.int64)
+        self.moments = np.zeros((1, most), np.int64)
         self._used = np.zeros(1, np.int64)
         self.resumed()
 
@@ -37,6 +39,7 @@ class PartitionRanks(Stateful):
         number = len(self.values)
         check_shape("last", self.last, (number,))
         check_shape("latest", self.latest, (number, *self.latest.shape[1:]))
+        check_shape("moments", self.moments, (number, self.latest.shape[1] - 1))
         if not 0 <= self._used[0] <= number:
             raise damaged(f"it has {self._used[0]} partitions, and room for {number}")
         self._chain = np.empty(number, np.int64)
@@ -48,16 +51,18 @@ class PartitionRanks(Stateful):
         """The rank of each event of the next batch within its partition.
 
         And in further rows the position of the event before it, of the one before that, and so on;
-        -1 for none.
+        -1 for none. In the last row the timestamp of the one ``most`` before; the least number for none.
         """
-        read = reader.read(batch, self.attribute, slice(None))
+        read = np.zeros(len(batch))
+        if self.attribute is not None:
+            read = reader.read(batch, self.attribute, slice(None))
         values, times = (read_only(np.ascontiguousarray(its)) for its in (read, batch.timestamps))
-        found = np.empty((self.latest.shape[1], len(values)), np.int64)
+        found = np.empty((self.latest.shape[1] + 1, len(values)), np.int64)
         row = 0
         while True:
             row = follow(
-                values, times, row, first_position, self.values, self.last, self.latest, self._used,
-                self._heads, self._chain, found,
+                values, times, row, first_position, self.values, self.last, self.latest,
+                self.moments, self._used, self._heads, self._chain, found,
             )  # fmt: skip
             if row == len(values):
                 return found
@@ -67,7 +72,8 @@ class PartitionRanks(Stateful):
         """Evict partitions without events since a time, and have room for as many as are left."""
         kept = np.flatnonzero(self.last >= oldest)
         rows = np.resize(kept, 1 << (2 * len(kept)).bit_length())
-        self.values, self.last, self.latest = self.values[rows], self.last[rows], self.latest[rows]
+        self.values, self.last = self.values[rows], self.last[rows]
+        self.latest, self.moments = self.latest[rows], self.moments[rows]
         self._used[0] = len(kept)
         self.resumed()
 

@@ -132,16 +132,22 @@ def test_sets_of_long_streams(shape: Tree[str], strategy: str) -> None:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Case:
-    """Sets beside single events, negated ones and one another, in few partitions with ties in time."""
-    kinds = draw(
-        st.lists(st.sampled_from(["A {}", "KL(A {})", "KL(ANY {})"]), min_size=2, max_size=4)
-    )
+def adjacent(draw: st.DrawFn) -> Case:
+    """Sets beside single events, negated ones and one another, or events in any order; in few partitions
+    with ties in time.
+    """
+    in_order = draw(st.sampled_from([True, True, False]))
+    offered = ["A {}", "KL(A {})", "KL(ANY {})"] if in_order else ["A {}", "ANY {}"]
+    kinds = draw(st.lists(st.sampled_from(offered), min_size=2, max_size=4))
     items = [kind.format(name) for kind, name in zip(kinds, "abcd", strict=False)]
     names = "abcd"[: len(items)]
-    if draw(st.booleans()):
+    if draw(st.booleans()) and in_order:
         items.insert(draw(st.integers(1, len(items) - 1)), "NOT(B n)")
-    sets = [name for kind, name in zip(kinds, names, strict=True) if kind != "A {}"]
+    structure = ", ".join(items)
+    if not in_order:
+        before = draw(st.integers(0, len(items) - 2))
+        structure = ", ".join([*items[:before], f"AND({', '.join(items[before:])})"])
+    sets = [name for kind, name in zip(kinds, names, strict=True) if kind.startswith("KL")]
     clauses = [f"{name}[i].x >= {name}[i-1].x" for name in sets if draw(st.booleans())]
     if draw(st.booleans()):
         one, other = draw(st.permutations(names))[:2]
@@ -161,19 +167,15 @@ def runs(draw: st.DrawFn) -> Case:
     frame["type"] = pd.Categorical(frame["type"], categories=["A", "B"])
     frame["time"] = frame["time"].astype("int64").cumsum()
     window = draw(st.sampled_from([3, 7, 60]))
-    text = (
-        f"PATTERN SEQ({', '.join(items)}) {where} {order} STRATEGY {strategy} WITHIN {window} units"
-    )
+    text = f"PATTERN SEQ({structure}) {where} {order} STRATEGY {strategy} WITHIN {window} units"
     return Case(parse(text), frame)
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", ["tree", "lazy-nfa"])
-@given(case=runs(), data=st.data())
+@given(case=adjacent(), data=st.data())
 @examples(60)
-def test_runs_of_sets_are_followed_from_either_end(
-    evaluator: str, case: Case, data: st.DataObject
-) -> None:
+def test_neighbours_of_events_and_sets(evaluator: str, case: Case, data: st.DataObject) -> None:
     expected = labelled_matches(case.pattern, case.events)
     plan = data.draw(plans_for(evaluator, case.pattern.positive_names))
     check(case, expected, plan, evaluator)

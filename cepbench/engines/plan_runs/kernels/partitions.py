@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepbench.kernels.hashing import bucket_of
 from cepbench.kernels.jit import njit_in_place
 
+_LEAST = np.iinfo(np.int64).min
+
 
 @njit_in_place
-def follow(values, times, begin, first_position, keys, last, latest, used, heads, chain, found):
+def follow(
+    values, times, begin, first_position, keys, last, latest, moments, used, heads, chain, found
+):
     """Find the rank of events in their partitions, and those before them. Returns the next row.
 
     That is one without room for its partition, or the number of rows.
@@ -19,10 +25,11 @@ def follow(values, times, begin, first_position, keys, last, latest, used, heads
     values, and the timestamps of their latest events; written in place.
     ``latest``: int64 (partitions, 1 + most), written in place: the number of events of each partition
     and the positions of its latest ones, the last one first; -1 for none.
+    ``moments``: int64 (partitions, most), written in place: their timestamps, or the least number.
     ``heads``, ``chain``: int64 (a power of two,) and (partitions,), written in place: the first of the
     partitions of each bucket, and the one after each; -1 for none.
-    ``found``: int64 (1 + most, rows), written in place: the rank of each event from 0 on, and the
-    positions of those before it.
+    ``found``: int64 (2 + most, rows), written in place: the rank of each event from 0 on, the
+    positions of those before it, and the timestamp of the one ``most`` before.
     """
     most = latest.shape[1] - 1
     for row in range(begin, len(values)):
@@ -42,16 +49,21 @@ def follow(values, times, begin, first_position, keys, last, latest, used, heads
             keys[partition] = value
             latest[partition, 0] = 0
             latest[partition, 1:] = -1
+            moments[partition] = _LEAST
             chain[partition] = heads[bucket]
             heads[bucket] = partition
         for column in range(most + 1):
             found[column, row] = latest[partition, column]
         last[partition] = times[row]
         latest[partition, 0] += 1
+        if most == 0:
+            continue
+        found[most + 1, row] = moments[partition, most - 1]
         for column in range(most, 1, -1):
             latest[partition, column] = latest[partition, column - 1]
-        if most > 0:
-            latest[partition, 1] = first_position + row
+            moments[partition, column - 1] = moments[partition, column - 2]
+        latest[partition, 1] = first_position + row
+        moments[partition, 0] = times[row]
     return len(values)
 
 
