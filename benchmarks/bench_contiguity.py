@@ -1,8 +1,9 @@
 """Neighbours by rank, at growing windows: ``python benchmarks/bench_contiguity.py [--out rows.parquet]``.
 
 Three rising events of one symbol, each the next one of its symbol, which SQL finds by ``lead`` and Polars
-by ``shift``: over the whole stream, and live in pushes. What is adjacent does not depend on the window, so
-that nobody should need more time for a longer one. All run in turns, in one thread.
+by ``shift``: over the whole stream, and live in pushes. So runs of rising events, and two events in any
+order, of our engines alone. What is adjacent does not depend on the window, so that nobody should need more
+time for a longer one. All run in turns, in one thread.
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ from cepbench.streams.ten_symbols import ten_symbols
 PATTERN = """PATTERN SEQ(ANY a, ANY b, ANY c)
 WHERE a.difference < b.difference AND b.difference < c.difference
 STRATEGY partition_contiguity(stock) WITHIN {} minutes"""
+
+#: Of those that SQL and Polars cannot say, or not as directly.
+OTHERS = {
+    "run": """PATTERN SEQ(ANY a, KL(ANY b), ANY c)
+WHERE b[i].difference > b[i-1].difference AND c.difference < a.difference
+STRATEGY partition_contiguity(stock) WITHIN {} minutes""",
+    "AND": """PATTERN AND(ANY a, ANY b) WHERE a.difference < b.difference
+STRATEGY partition_contiguity(stock) WITHIN {} minutes""",
+}
 
 MINUTES = (1, 10, 100)
 
@@ -63,6 +73,19 @@ def contestants(table: pd.DataFrame, minutes: int) -> Iterator[tuple[str, int, C
                 return sum(map(detector.push, part.batches(size))) + detector.flush()
 
             yield f"{name}, pushes of {size}", len(part), live
+    for kind, text in OTHERS.items():
+        other = cep.parse(text.format(minutes))
+        for name in ("tree", "sase-basic")[: 2 if kind == "run" else 1]:
+            its = None if cep.EVALUATORS[name].without_plan else cep.OrderPlan(other.names)
+
+            def besides(
+                name: str = name, its: cep.OrderPlan | None = its, other: cep.Pattern = other
+            ) -> int:
+                return cep.evaluate(
+                    other, stream, its, evaluator=name, output="count"
+                ).metrics.matches
+
+            yield f"{kind}: {name}", len(stream), besides
     frame = pl.from_pandas(table)
     yield "Polars shift", len(frame), lambda: len(shifted(frame, minutes * 60_000).collect())
     connection = duckdb.connect(config={"threads": 1})
@@ -95,8 +118,10 @@ def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
     rows = []
     for minutes in MINUTES:
         runs = list(contestants(table, minutes))
-        found = {(number, run()) for _, number, run in runs}  # this loads the kernels
-        if len(found) != len({number for number, _ in found}):
+        kinds = [name.partition(":")[0] in OTHERS and name[:3] for name, *_ in runs]
+        # This loads the kernels.
+        found = {(kind, number, run()) for kind, (_, number, run) in zip(kinds, runs, strict=True)}
+        if len(found) != len({its[:2] for its in found}):
             raise SystemExit(f"{minutes} minutes: the numbers of matches differ: {found}")
         for repetition in range(repetitions):
             for name, number, run in runs:

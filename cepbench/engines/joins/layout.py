@@ -338,6 +338,8 @@ class _BranchWriter:
     def _ranks(self, node: Node) -> list[Rule]:
         """The ranks by which rows of the children are found, if differences of two are known."""
         left, right = self.ints[node.left], self.ints[node.right]
+        if self.planned.reach:
+            return [(-1, -1, 0, 0)]
         return [
             (_rank(left, "last", x), _rank(right, "first", y), least, 0)
             if x in self.nodes[node.left].variables

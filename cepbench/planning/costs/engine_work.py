@@ -41,8 +41,9 @@ FORMS = {
     "lazy-nfa-instances": "joins",
 }
 
-#: Steps of the kernels in a window: in each, a stored row looks again for events that begin its set.
-_LOOKS = 9.0
+#: Events that a row looks at for the next ones of its set under contiguity: a block, in each of the steps of
+#: the kernels in a window.
+_LOOKS = 9.0 * 32.0
 
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.
 _LARGEST, _MANY = 60.0, 400.0
@@ -199,28 +200,9 @@ class EngineRows(ExpectedRows):
                 work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
             if self.sets.intersection(names) and not (is_root and closed):
                 work["steps" if self.stepwise.intersection(names) else "sets"] += self.rows(names)
-            if self.strategy.endswith("_contiguity"):
-                steps, pairs = self._begun_anywhere(beside, apart)
-                work["steps"] += steps
-                work["paired_rows"] += pairs
+            if self.strategy.endswith("_contiguity") and self.sets.intersection(apart):
+                work["steps"] += _LOOKS * self.rows(beside or apart)
         return self._base | work
-
-    def _begun_anywhere(self, beside: list[str], apart: list[str]) -> tuple[float, float]:
-        """Of joins under contiguity, events looked at to begin sets, and pairs with rows that have one.
-
-        Sets begin anywhere in the window of a row, and only a match is tested for neighbours: the work
-        grows with the window.
-        """
-        partitions = self.statistics.partitions if self.pattern.strategy.attribute else None
-        beginning = [name for name in beside if name not in self.sets]
-        looked = sum(self.sizes[name] for name in self.sets.intersection(apart))
-        pairs = 0.0
-        for name in self.sets.intersection(beside):
-            begun = self.rates[name]
-            if beginning:
-                begun = self.rows(beginning) * self.sizes[name] / (partitions or 1.0)
-            pairs += begun * sum(self.sizes[its] for its in apart) / (partitions or 1.0)
-        return _LOOKS * self.rows(beside) * looked, pairs
 
     def run(self) -> dict[str, float]:
         """Of runs of an automaton, each by itself."""

@@ -149,7 +149,7 @@ def test_very_large_sets_have_a_finite_cost() -> None:
 
 @pytest.mark.parametrize("length", [2700, 9000])
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(id)"])
-def test_joins_look_at_the_whole_window_for_the_next_event_of_a_set(
+def test_joins_look_at_some_events_for_the_next_one_of_a_set_however_long_the_window(
     strategy: str, length: int, stream: cep.EventStream
 ) -> None:
     text = f"""PATTERN SEQ(ANY a, KL(ANY b), ANY c) WHERE b[i].x < b[i-1].x AND c.x > b[last].x
@@ -159,7 +159,7 @@ def test_joins_look_at_the_whole_window_for_the_next_event_of_a_set(
     compared = cep.evaluate(pattern, stream, plan, output="count").metrics.comparisons
     statistics = cep.measure_statistics(pattern, stream)
     work = expected_work(pattern, statistics, plan, counts=True)["joins"]
-    expected = active_time(pattern, stream) * (work["steps"] + work["paired_rows"])
+    expected = active_time(pattern, stream) * work["steps"]
     assert compared / 5 < expected < compared * 5
     chosen = cep.evaluate(pattern, stream, output="count").choice
     assert chosen is not None and chosen.evaluator.startswith("sase")

@@ -16,7 +16,7 @@ from cepbench.kernels.instructions import EQUAL
 from cepbench.kernels.jit import njit_in_place
 
 #: Maximum number of inner rows to index; if there are more, all are tested.
-INDEXED = 1 << 14
+INDEXED = 1 << 16
 
 #: With fewer rows on either side, testing all is faster.
 FEWEST_OUTER, FEWEST_INNER = 16, 128
@@ -33,7 +33,7 @@ def index_rule(node, plan, rectangle):
     if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
         return -1
     for rule in tables.rules_of(node, tables.RANKS, plan):
-        return rule
+        return rule if plan.rules[rule, 0] >= 0 else -1
     for rule in tables.rules_of(node, tables.COMPARE, plan):
         if plan.rules[rule, 2] == EQUAL:
             return rule

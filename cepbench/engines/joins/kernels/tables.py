@@ -178,7 +178,8 @@ LOOKUP_LEFT = (
 )
 # inner row that can join is that with inner == outer + shift; its column is ascending, without
 # equal values; the next number as above
-RANKS = 15  # (left, right, shift, -), at most one: integer columns with left + shift == right
+RANKS = 15  # (left, right, shift, -), at most one: integer columns with left + shift == right; or, as -1
+# and -1, that the bounds leave so few rows that no index is worth making
 RULE_KINDS = 16
 
 LOWER = 0
