@@ -16,7 +16,7 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, default_generator, find_generator
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.statistics.measure import merge_samples, slice_sample
+from cepbench.planning.statistics.measure import slice_sample, slices_of
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -96,7 +96,7 @@ def sampled(
     """Statistics of a stream that the pattern fits, and its active time in seconds (or ticks).
 
     Those of a long stream are from slices all over it, which takes the same time however long it is, unless windows have many events.
-    ``known`` is what was found for other patterns, by slice.
+    ``known`` is what was found for other patterns, by the slices' size and the window.
     """
     known = {} if known is None else known
     size = _EVENTS
@@ -109,19 +109,13 @@ def sampled(
         return sample.to_statistics(), sample.active
     step = len(stream) // _SLICES
     starts = range((step - size) // 2, len(stream) - size + 1, step)
-    pairs = _PAIRS // _SLICES
-    samples = [
-        slice_sample(
-            pattern,
-            stream[start : start + size],
-            0,
-            pairs,
-            known=known.setdefault((start, size), {}),
-        )
-        for start in starts
-    ]
-    sample = merge_samples(samples)
-    return sample.to_statistics(), sample.active * len(stream) / (size * len(samples))
+    window = pattern.window.length
+    its = known.setdefault((size, window), {})
+    if "slices" not in its:
+        its["slices"] = slices_of(stream, starts, size, window)
+    part, times = its["slices"]
+    sample = slice_sample(pattern, part, 0, _PAIRS, known=its, times=times)
+    return sample.to_statistics(), sample.active * len(stream) / len(part)
 
 
 def sampled_queries(

@@ -92,7 +92,15 @@ def post_order(tree: Tree[Leaf]) -> Iterator[Tree[Leaf]]:
 
 def leaves(tree: Tree[Leaf]) -> list[Leaf]:
     """The leaves of a tree, left to right."""
-    return [node for node in post_order(tree) if not isinstance(node, tuple)]
+    found: list[Leaf] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting += (node[1], node[0])
+        else:
+            found.append(node)
+    return found
 
 
 def relabel(tree: Tree[Leaf], label: Callable[[Leaf], OtherLeaf]) -> Tree[OtherLeaf]:

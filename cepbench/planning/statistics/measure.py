@@ -223,12 +223,16 @@ def slice_sample(
     pairs: int,
     stream_events: int | None = None,
     known: dict[Hashable, Any] | None = None,
+    times: np.ndarray | None = None,
 ) -> StatisticsSample:
-    """As :func:`sample_statistics`, without checks: types may be missing in a slice."""
-    sampler = Sampler(pattern, stream, seed, pairs, known)
+    """As :func:`sample_statistics`, without checks: types may be missing in a slice.
+
+    ``times``: those of :func:`slices_of`, if the stream has its events.
+    """
+    sampler = Sampler(pattern, stream, seed, pairs, known, None if times is None else times.ravel())
     window = pattern.window.length
     return StatisticsSample(
-        active=sampler.once(("active", window), partial(active_time, pattern, stream)),
+        active=sampler.once(("active", window), partial(active_time, pattern, stream, times)),
         shortest=pattern.window.seconds,
         events={name: len(rows) for name, rows in sampler.rows.items()},
         pairs=sampler.pairs(),
@@ -238,12 +242,25 @@ def slice_sample(
     )
 
 
-def active_time(pattern: Pattern, stream: EventStream) -> float:
+def slices_of(
+    stream: EventStream, starts: Sequence[int], size: int, window: int
+) -> tuple[EventStream, np.ndarray]:
+    """The events of equally long slices as one stream, and int64 (slices, size), times that sample them
+    apart: none is within a window of another slice.
+    """
+    rows = np.asarray(starts)[:, None] + np.arange(size)
+    times = stream.timestamps[rows]
+    times[1:] += np.cumsum(times[:-1, -1] - times[1:, 0] + window + 1)[:, None]
+    return stream.with_rows(rows.ravel()), times
+
+
+def active_time(pattern: Pattern, stream: EventStream, times: np.ndarray | None = None) -> float:
     """Active time of a stream of all types in seconds (or ticks), the denominator of rates.
 
-    A pause of more than :data:`LONGEST_PAUSE` windows counts as one window.
+    A pause of more than :data:`LONGEST_PAUSE` windows counts as one window. ``times``: those of slices, whose
+    pauses between them do not count.
     """
-    gaps = np.diff(stream.timestamps)
+    gaps = np.diff(stream.timestamps if times is None else times)
     window = pattern.window.length
     active = np.where(gaps > LONGEST_PAUSE * window, window, gaps).sum(dtype=np.float64)
     return float(active) / (1e9 if stream.is_datetime else 1.0)

@@ -91,7 +91,8 @@ def pairs_of_a_partition(values: np.ndarray) -> PairSample:
 class Sampler:
     """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``.
 
-    ``known`` has what was found for other patterns in the same stream, and is added to.
+    ``known`` has what was found for other patterns in the same stream, and is added to. ``times`` say what is
+    within a window, if these are not the stream's: of slices of a stream that are sampled as one.
     """
 
     def __init__(
@@ -101,9 +102,11 @@ class Sampler:
         seed: int,
         most: int,
         known: dict[Hashable, Any] | None = None,
+        times: np.ndarray | None = None,
     ) -> None:
         self.pattern = pattern.expanded
         self.stream = stream
+        self.times = stream.timestamps if times is None else times
         self.seed = seed
         self.most = most
         self.before = order_in_all_branches(pattern)
@@ -177,7 +180,7 @@ class Sampler:
         """The number of candidates, and the drawn ones as row indices of the two variables."""
         if (second, first) in self.before:
             first, second = second, first
-        times = {name: self.stream.timestamps[self.rows[name]] for name in (first, second)}
+        times = {name: self.times[self.rows[name]] for name in (first, second)}
         window = self.pattern.window.length
         if (first, second) in self.before:
             place = times if self.pattern.order == "time" else self.rows
@@ -194,7 +197,8 @@ class Sampler:
         else:
             # Seeded per pair, so that other conditions do not change the sample.
             rng = rng_for(self.seed, f"{first} {second}")
-            drawn = rng.integers(total, size=self.most)
+            # Sorted they are looked up several times as fast.
+            drawn = np.sort(rng.integers(total, size=self.most))
         at = np.searchsorted(ends, drawn, "right")
         partner = low[at] + drawn - (ends - (high - low - shared))[at]
         partner += shared[at] & (partner >= same[at])
@@ -210,7 +214,7 @@ class Sampler:
 
     def _has_predecessor(self, name: str) -> np.ndarray:
         """Whether the previous event of the type is in the window, for each event of the type."""
-        times = self.stream.timestamps[self.rows[name]]
+        times = self.times[self.rows[name]]
         found = np.zeros(len(times), dtype=bool)
         found[1:] = np.diff(times) <= self.pattern.window.length
         return found

@@ -17,6 +17,8 @@ from cepbench.planning.statistics.measure import (
     measure_statistics,
     merge_samples,
     sample_statistics,
+    slice_sample,
+    slices_of,
 )
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -215,3 +217,26 @@ def test_samples_of_running_conditions_are_unbiased() -> None:
     shares = np.array([run.held / run.candidates for run in runs])
     errors = [math.sqrt(run.variance) / run.candidates for run in runs]
     assert np.mean(errors) == pytest.approx(shares.std(), rel=0.2)
+
+
+@pytest.mark.parametrize("text", ["SEQ(A a, KL(B b), C c)", "AND(A a, KL(B b), ANY c)"])
+@pytest.mark.parametrize("window", [0, 3, 40])
+def test_slices_sampled_as_one_have_what_they_have_apart(text: str, window: int) -> None:
+    rng = np.random.default_rng(window)
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABC"), 200),
+            "time": np.cumsum(rng.choice([0, 1, 2, 60], 200, p=[0.2, 0.5, 0.29, 0.01])),
+            "x": rng.normal(size=200),
+        }
+    )
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    pattern = parse(
+        f"PATTERN {text} WHERE a.x < b[i].x AND b[i].x > b[i-1].x AND a.x < c.x AND c.x > 0 "
+        f"WITHIN {window} units"
+    )
+    starts, size = [3, 50, 90, 160], 40
+    parts = [stream[start : start + size] for start in starts]
+    apart = merge_samples([slice_sample(pattern, part, 0, 10**6) for part in parts])
+    part, times = slices_of(stream, starts, size, window)
+    assert slice_sample(pattern, part, 0, 10**6, times=times) == apart
