@@ -220,7 +220,7 @@ def test_samples_of_running_conditions_are_unbiased() -> None:
 
 
 @pytest.mark.parametrize("text", ["SEQ(A a, KL(B b), C c)", "AND(A a, KL(B b), ANY c)"])
-@pytest.mark.parametrize("window", [0, 3, 40])
+@pytest.mark.parametrize("window", [2, 3, 40])
 def test_slices_sampled_as_one_have_what_they_have_apart(text: str, window: int) -> None:
     rng = np.random.default_rng(window)
     frame = pd.DataFrame(
