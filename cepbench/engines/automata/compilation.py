@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from cepbench.arguments import flag, shown
@@ -95,6 +95,7 @@ def automaton(
     return compiled[0] if len(compiled) == 1 else UnionPlan(compiled)
 
 
+@lru_cache(maxsize=256)
 def _compiled(branch: Pattern, *, push_window: bool, peek: bool) -> Automaton:
     found = Automaton(branch, (), (), push_window, peek, generator="compilation")
     for step in STEPS:
