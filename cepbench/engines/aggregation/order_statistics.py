@@ -50,9 +50,10 @@ class ComparedRun(CountingRun):
                     its, found.layout, found.compared, self._task.scope, is_ordered
                 )
         raise UnsupportedPatternError(
-            f"{name} aggregates a SEQ or an AND of two or three plain items without NOT, of which neighbours "
-            "are compared, once at most and by one value of the middle one, and those beside it in an AND are "
-            "of different types; use another method, such as two-step"
+            f"{name} aggregates a SEQ or an AND of two or three plain items, of which neighbours are compared, "
+            "once at most and by one value of the middle one, and those beside it in an AND are of different "
+            "types; NOT stands between items of a SEQ, without a condition on these; use another method, such as "
+            "two-step"
         )
 
     def _ends_of_matches(self) -> tuple[int, int]:

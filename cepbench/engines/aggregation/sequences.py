@@ -66,7 +66,7 @@ class CountedSequence:
 
 @dataclass(frozen=True)
 class ComparedSequence:
-    """A SEQ or an AND of two or three plain items, whose neighbours are compared."""
+    """A SEQ or an AND of two or three plain items, whose neighbours are compared, with NOT between those of a SEQ."""
 
     #: Of the matches, without AGG; of an AND, a SEQ in which those that are compared are neighbours.
     pattern: Pattern
@@ -82,6 +82,7 @@ class ComparedSequence:
             items.begins,
             self.compared,
             items.window,
+            prevents=items.prevents,
             counts_window=self.scope == "window",
             weighted=-1 if total.variable is None else names.index(total.variable),
             is_ordered=self.is_ordered,

@@ -20,7 +20,7 @@ from cepbench.patterns.model import Clause, Expression
 
 @dataclass(frozen=True)
 class ComparedLayout:
-    """A SEQ of two or three plain items whose matches can be counted by ranks of values."""
+    """A SEQ of two or three plain items, with NOT between them, whose matches can be counted by ranks of values."""
 
     layout: CountLayout  #: without the conditions between events
     compared: tuple[Compared | None, Compared | None]  #: see :class:`ComparedWindow`
@@ -30,14 +30,14 @@ def compared_layout(task: BranchTask) -> ComparedLayout | None:
     """The tables of a task's pattern; None if ranks do not tell its matches.
 
     Each two neighbours have one comparison at most, of a value of either; the middle one of three events has one
-    value in both.
+    value in both. What a NOT between two of them forbids depends on single events.
     """
     (given,) = task.trees
     names = given.pattern.positive_names
     if len(names) not in (2, 3) or any(v.is_set for v in given.pattern.positive):
         return None
     layout = count_layout(task, without_rules=True)
-    if layout is None or layout.items.prevents.any():
+    if layout is None or layout.items.prevents[0]:
         return None
     columns = [*layout.of_events.columns]
     found: list[Compared | None] = [None, None]
@@ -91,7 +91,13 @@ class ComparedEngine(WindowEngine):
 
     def __init__(self, task: BranchTask, layout: ComparedLayout) -> None:
         items = layout.layout.items
-        window = ComparedWindow(items.begins, layout.compared, items.window, counts_window=False)
+        window = ComparedWindow(
+            items.begins,
+            layout.compared,
+            items.window,
+            prevents=items.prevents,
+            counts_window=False,
+        )
         super().__init__(task, layout.layout, window)
         warm_up()
 

@@ -9,6 +9,8 @@ import numpy as np
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics import (
+    BARS_LAST,
+    BARS_MIDDLE,
     FIRST,
     HALF_BITS,
     ITEMS,
@@ -42,6 +44,8 @@ class ComparedWindow(Stateful):
     compared : (Compared or None, Compared or None)
         The first item and the middle one, which is the second one of two; and the middle one and the last one.
     window : int
+    prevents : int64 (items,), optional
+        The flags of the events that are forbidden before each item of a SEQ but the first; by default none.
     counts_window : bool
         Whether values are the matches in the window, else those that an event completes.
     weighted : int
@@ -58,6 +62,7 @@ class ComparedWindow(Stateful):
         compared: tuple[Compared | None, Compared | None],
         window: int,
         *,
+        prevents: np.ndarray | None = None,
         counts_window: bool,
         weighted: int = -1,
         is_ordered: bool = True,
@@ -72,12 +77,21 @@ class ComparedWindow(Stateful):
         for item, place in enumerate(places):
             if place < none:
                 users[place] |= 1 << item
+        if prevents is None:
+            prevents = np.zeros(len(begins), np.int64)
+        kept = FIRST | MIDDLE if is_ordered else ITEMS
+        for bar, flags in zip((BARS_MIDDLE, BARS_LAST), prevents[1:].tolist(), strict=False):
+            kept |= bar if flags else 0
+        goes_on = len(begins) == 3 and (counts_window or not is_ordered)
         self._plan = Comparisons(
             items=len(begins),
             is_ordered=is_ordered,
-            kept=FIRST | MIDDLE if is_ordered else ITEMS,
-            goes_on=len(begins) == 3 and (counts_window or not is_ordered),
+            kept=kept,
+            goes_on=goes_on,
+            waits=len(begins) == 3 and kept & BARS_MIDDLE > 0,
+            closes=goes_on and kept & BARS_LAST > 0,
             begins=np.array(begins, np.int64),
+            prevents=np.array(prevents, np.int64),
             columns=np.array(columns, np.int64),
             passes=np.array(
                 [

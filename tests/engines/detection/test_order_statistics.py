@@ -127,6 +127,14 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         ("SEQ(A a, ANY b, ANY c)", "a.x < b.x AND b.x >= c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "a.x != b.x AND b.x = c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "b.x > c.x", "greta"),
+        ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x > 45", "greta"),
+        ("SEQ(A a, NOT(B n), ANY b, ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
+        ("SEQ(A a, B b, NOT(ANY n), ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
+        (
+            "SEQ(A a, NOT(A m), ANY b, NOT(B n), ANY c)",
+            "a.x != b.x AND b.x >= c.x AND m.x > 45 AND n.x < 5",
+            "greta",
+        ),
         ("AND(A a, ANY b, B c)", "a.x < b.x AND b.x >= c.x", "two-step"),
         ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
         ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
@@ -181,15 +189,19 @@ def test_counts_beyond_64_bits(few: int) -> None:
     [
         ("SEQ(A a, B b) WHERE a.x < b.x", True),
         ("SEQ(A a, B b, C c) WHERE 2 * a.x < b.x AND b.x <= c.y - 1 AND [k] AND c.x > 3", True),
-        # The values of b differ; not neighbours; twice; together; a set; NOT; four items.
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x", True),
+        ("SEQ(A a, NOT(C m), B b, NOT(A n), C c) WHERE a.x < b.x AND n.y > 1 AND [k]", True),
+        # The values of b differ; not neighbours; twice; together; a set; four items.
         ("SEQ(A a, B b, C c) WHERE a.x < b.x AND b.y <= c.x", False),
         ("SEQ(A a, B b, C c) WHERE a.x < c.x", False),
         ("SEQ(A a, B b) WHERE a.x < b.x AND a.y < b.y", False),
         ("SEQ(A a, B b) WHERE a.x + b.x < 3", False),
         ("SEQ(A a, B b) WHERE a.x < b.x OR a.x > b.y", False),
         ("SEQ(A a, KL(B b)) WHERE a.x < b.x", False),
-        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x", False),
         ("SEQ(A a, B b, C c, A d) WHERE a.x < b.x", False),
+        # NOT before the first item, and of what a condition compares with another item.
+        ("SEQ(NOT(C n), A a, B b) WHERE a.x < b.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > a.x", False),
     ],
 )
 def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
