@@ -150,6 +150,35 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize("scope", SCOPES)
+def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
+    """Those that are forbidden share timestamps with others, and items, and leave the window one by one."""
+    for seed in seeds(3):
+        rng = np.random.default_rng(seed)
+        events = pd.DataFrame(
+            {
+                "type": rng.choice([*"AABBC"], 60),
+                "time": np.sort(rng.integers(0, 60, 60)),
+                "x": rng.integers(0, 9, 60).astype(float),
+            }
+        )
+        for structure, forbids in (
+            ("SEQ(A a, NOT(ANY m), ANY b)", "m.x > 7"),
+            ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x > 7"),
+        ):
+            compared = "a.x != b.x" + " AND b.x != c.x" * (" c)" in structure)
+            pattern = parse(
+                f"PATTERN {structure} WHERE {compared} AND {forbids} AGG COUNT WITHIN 12 units"
+            )
+            due = naive_rows(pattern, events, scope=scope)
+            for few in (-(1 << 40), 1 << 40):
+                with scanning(few):
+                    live = cep.Aggregator(pattern, "order-statistics", scope=scope)
+                    batches = stream_of(events).batches(25)
+                    assert {row for batch in batches for row in live.take(batch)} == due
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_missing_values_are_in_no_match(few: int, operator: str) -> None:
