@@ -134,6 +134,8 @@ def compared_cases(draw: st.DrawFn, structures: tuple[str, ...] = ("SEQ",)) -> C
             items.append(f"NOT({draw(_ITEMS)} n{name})")
             # Where all events are forbidden, there are few matches.
             forbidden = ["{}.x > 2", "{}.y = -1", "{}.x < 0", "{}.x > 0", None]
+            if name == names[-1]:
+                forbidden += [f"{{}}.x {its} {names[-2]}.y" for its in ("<", "<=", ">", ">=")]
             if (its := draw(st.sampled_from(forbidden))) is not None:
                 barred.append(its.format(f"n{name}"))
         items.append(f"{draw(_ITEMS)} {name}")

@@ -135,6 +135,12 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
             "a.x != b.x AND b.x >= c.x AND m.x > 45 AND n.x < 5",
             "greta",
         ),
+        ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x >= a.x + 40", "two-step"),
+        (
+            "SEQ(A a, NOT(A m), ANY b, NOT(B n), ANY c)",
+            "a.x != b.x AND b.x >= c.x AND m.x > 45 AND n.x < b.x - 30",
+            "two-step",
+        ),
         ("AND(A a, ANY b, B c)", "a.x < b.x AND b.x >= c.x", "two-step"),
         ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
         ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
@@ -165,6 +171,8 @@ def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
         for structure, forbids in (
             ("SEQ(A a, NOT(ANY m), ANY b)", "m.x > 7"),
             ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x > 7"),
+            ("SEQ(A a, NOT(ANY n), ANY b)", "n.x > a.x + 4"),
+            ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x <= b.x - 3"),
         ):
             compared = "a.x != b.x" + " AND b.x != c.x" * (" c)" in structure)
             pattern = parse(
@@ -228,9 +236,16 @@ def test_counts_beyond_64_bits(few: int) -> None:
         ("SEQ(A a, B b) WHERE a.x < b.x OR a.x > b.y", False),
         ("SEQ(A a, KL(B b)) WHERE a.x < b.x", False),
         ("SEQ(A a, B b, C c, A d) WHERE a.x < b.x", False),
-        # NOT before the first item, and of what a condition compares with another item.
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.y > a.y + 1", True),
+        ("SEQ(A a, NOT(C m), B b, NOT(A n), C c) WHERE b.x < c.x AND b.y <= n.x", True),
+        # NOT before the first item, equal to an item, compared with a later or an earlier one, twice.
         ("SEQ(NOT(C n), A a, B b) WHERE a.x < b.x", False),
-        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > a.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x = a.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > b.x", False),
+        ("SEQ(A a, NOT(C n), B b, C c) WHERE a.x < b.x AND n.x > a.x", False),
+        ("SEQ(A a, B b, NOT(C n), C c) WHERE a.x < b.x AND n.x > a.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > a.x AND n.y > a.y", False),
+        ("SEQ(A a, NOT(C m), NOT(A n), B b) WHERE a.x < b.x AND n.x > a.x AND m.y > a.y", False),
     ],
 )
 def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:

@@ -16,7 +16,9 @@ tree, of how many histories go on from an event of the middle item.
 An event that is forbidden between two items removes the earlier item's events before it from the tree,
 each of them once. Marks then are of first events before the oldest such event in the window, and middle ones behind it
 wait in a tree without marks until it expires. Middle events that no longer go on are in such a tree as well, until
-first events before them have expired.
+first events before them have expired. Of two items with NOT between them the earlier one is the middle one, in
+which one history ends. If what is forbidden is compared with the item before it, that is the middle one, whose
+events are in a heap: a forbidden event closes those with the smallest or the greatest values.
 
 Ranks are those of a chunk of events about as long as the window, and of those in the window before it. Behind
 a chunk marks are subtracted from the numbers of events, and trees are built anew. A chunk of few events takes
@@ -36,6 +38,7 @@ import numpy as np
 
 from cepbench.engines.sequence_counts.kernels.numbers import DIGIT_BITS
 from cepbench.engines.sequence_counts.kernels.tables import COUNTED as IS_COUNTED
+from cepbench.kernels.instructions import GREATER, GREATER_EQUAL, compares
 from cepbench.kernels.jit import njit, njit_in_place
 
 # The items that an event may be of, as bits; the second one of two is the middle one.
@@ -44,10 +47,13 @@ FIRST, MIDDLE, LAST, ITEMS = 1, 2, 4, 7
 COUNTED = 8
 #: The bits of events that are forbidden before an event of the middle item, and before one of the last of three.
 BARS_MIDDLE, BARS_LAST = 16, 32
+#: The bits of events that forbid those to go on from middle events with which they are compared, and of the latter.
+CLOSES, CLOSED = 64, 128
 
 # Rows of a table. First events before the first one, and middle events before the second one, stand before an
 # event forbidden behind them; middle events from the third one on stand behind one in the window.
-OPEN_FIRST, OPEN_MIDDLE, WAITING, BOUNDS = range(4)
+OPEN_FIRST, OPEN_MIDDLE, WAITING = range(3)
+HEAP_SIZE, BOUNDS = 3, 4
 
 # What is known of a partition: the matches in its window, of 62 bits and what is beyond, and how many events it
 # stores and has stored at most.
@@ -57,6 +63,9 @@ LOW, HIGH, STORED, PEAK, PARTITION_COLUMNS = range(5)
 ALIVE = 0  # first events in the window
 MARKS, EVENTS, SUM = 1, 2, 3
 FIELDS = 4
+
+#: The bits of a middle event, which is open with the first one alone.
+_OPEN = MIDDLE | CLOSED
 
 #: The fewest events of a chunk.
 _FEWEST = 64
@@ -75,6 +84,7 @@ class Comparisons(NamedTuple):
     goes_on: (
         bool  #: whether there is a tree of how many histories go on from events of the middle item
     )
+    is_alone: bool  #: whether there is no first item
     waits: bool  #: whether histories may end in events of the middle item that wait
     closes: (
         bool  #: whether histories may have gone on from events of the middle item that are closed
@@ -83,6 +93,11 @@ class Comparisons(NamedTuple):
     prevents: (
         np.ndarray
     )  #: int64 (items,): the flags of those that are forbidden before each item but the first
+    closing: int  #: the flag of events that are forbidden before the last item, and compared with the middle one
+    #: The columns of the values of such an event and of the middle one, and the operator between them.
+    closing_value: int
+    closed_value: int
+    operator: int
     columns: np.ndarray  #: int64 (columns,): those of events whose values are read
     #: int64 (2, 3): whether a smaller, an equal and a greater value than that of the middle item passes in the first
     #: item, and in the last one
@@ -135,6 +150,9 @@ class Trees(NamedTuple):
     # Without marks; empty without NOT.
     waiting: np.ndarray  #: as ``ending``, of those that wait
     closed: np.ndarray  #: as ``going_on``, of those before an event forbidden behind them
+    heap: (
+        np.ndarray
+    )  #: int64 (n,): rows of open middle events, those with the value that is closed first in front
 
 
 @njit
@@ -186,8 +204,9 @@ def _arranged(plan, stored, events, samples, done):
                 table.values[column, at] = value
                 if np.isnan(value):
                     item &= ~plan.users[column]
+            item |= CLOSES * (flags & plan.closing != 0)
             if events.times[row] < events.until:
-                done[0] += item & FIRST
+                done[0] += item >> plan.is_alone & 1
                 for its in range(plan.items):
                     done[1] += item >> its & 1
             if plan.weighted:
@@ -238,6 +257,7 @@ def _count_table(plan, table, totals, found, out):
     ranks, bounds = np.zeros((len(plan.users) + 1, 0), np.int64), np.zeros(BOUNDS, np.int64)
     none = np.zeros((0, FIELDS), np.int64)
     ending = going_on = waiting = closed = none
+    heap = np.zeros(len(table.times) if plan.closing else 0, np.int64)
     for partition in range(len(table.fresh)):
         low, first = table.spans[partition], table.fresh[partition]
         end = table.spans[partition + 1]
@@ -278,18 +298,18 @@ def _count_table(plan, table, totals, found, out):
                 going_on = np.empty((2 * leaves, FIELDS), np.int64)
                 waiting = np.empty((2 * leaves * plan.waits, FIELDS), np.int64)
                 closed = np.empty((2 * leaves * plan.closes, FIELDS), np.int64)
-            opened, waits = bounds[OPEN_MIDDLE], min(bounds[WAITING], first)
-            _build(plan, table, ranks, ending, leaves, 0, bounds[OPEN_FIRST], opened, waits, first)
+            waits, opened = min(bounds[WAITING], first), bounds[OPEN_FIRST]
+            _build(plan, table, ranks, bounds, ending, leaves, 0, opened, first, low, waits, True)
             if plan.goes_on:
-                _build(plan, table, ranks, going_on, leaves, 1, low, opened, waits, first)
-            if plan.waits:
                 _build(
-                    plan, table, ranks, waiting, leaves, 0, first, max(opened, waits), first, first
+                    plan, table, ranks, bounds, going_on, leaves, 1, low, first, low, waits, True
                 )
+            if plan.waits:
+                _build(plan, table, ranks, bounds, waiting, leaves, 0, 0, 0, waits, first, True)
             if plan.closes:
-                _build(plan, table, ranks, closed, leaves, 1, first, low, min(opened, waits), first)
+                _build(plan, table, ranks, bounds, closed, leaves, 1, 0, 0, low, waits, False)
             if plan.is_ordered:
-                trees = Trees(leaves, ending, going_on, waiting, closed)
+                trees = Trees(leaves, ending, going_on, waiting, closed, heap)
                 low = _count_chunk(
                     plan,
                     table,
@@ -309,12 +329,10 @@ def _count_table(plan, table, totals, found, out):
                     plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low,
                     first, behind,
                 )  # fmt: skip
-            opened = max(low, bounds[OPEN_MIDDLE])
-            _subtract_marks(
-                plan, table, ranks, ending, leaves, 0, opened, min(bounds[WAITING], behind)
-            )
+            waits = min(bounds[WAITING], behind)
+            _subtract_marks(plan, table, ranks, bounds, ending, leaves, 0, low, waits)
             if plan.goes_on:
-                _subtract_marks(plan, table, ranks, going_on, leaves, 1, opened, behind)
+                _subtract_marks(plan, table, ranks, bounds, going_on, leaves, 1, low, behind)
             first = behind
         kept[table.spans[partition] : low] = False
     return kept
@@ -383,20 +401,22 @@ def _rank(plan, table, ranks, low, behind):
 
 
 @njit_in_place
-def _build(plan, table, ranks, tree, leaves, which, outer, begin, end, first):
-    """A tree without marks, of first or last events (``which``) from ``outer`` to ``first``, and of middle
-    ones from ``begin`` to ``end``.
+def _build(
+    plan, table, ranks, bounds, tree, leaves, which, outer, behind_outer, begin, end, are_open
+):
+    """A tree without marks, of first or last events (``which``) from ``outer`` on, and of the open or the
+    other middle ones from ``begin`` to ``end``.
     """
     for node in range(2 * leaves):
         for field in range(FIELDS):
             tree[node, field] = 0
     item = LAST if which else FIRST
-    for row in range(outer, first):
+    for row in range(outer, behind_outer):
         if table.items[row] & item:
             leaf = leaves + ranks[plan.places[2 * which], row]
             tree[leaf, ALIVE] += _weight(plan, table, item, row)
     for row in range(begin, end):
-        if table.items[row] & MIDDLE:
+        if table.items[row] & MIDDLE and _is_open(table, bounds, row) == are_open:
             leaf, weight = leaves + ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
             tree[leaf, EVENTS] += weight
             tree[leaf, SUM] += weight * table.numbers[which, row]
@@ -406,14 +426,20 @@ def _build(plan, table, ranks, tree, leaves, which, outer, begin, end, first):
 
 
 @njit_in_place
-def _subtract_marks(plan, table, ranks, tree, leaves, which, begin, end):
+def _is_open(table, bounds, row):
+    """Whether histories may go on from an event of the middle item."""
+    return row >= bounds[OPEN_MIDDLE] and table.items[row] & CLOSED == 0
+
+
+@njit_in_place
+def _subtract_marks(plan, table, ranks, bounds, tree, leaves, which, begin, end):
     """Subtract all marks from the numbers of some events."""
     below = 0
     for leaf in range(leaves, 2 * leaves):
         tree[leaf, ALIVE] = below
         below += tree[leaf, MARKS]
     for row in range(begin, end):
-        if table.items[row] & MIDDLE:
+        if table.items[row] & MIDDLE and _is_open(table, bounds, row):
             leaf = leaves + ranks[plan.places[1], row]
             table.numbers[which, row] -= _passing(
                 plan.passes, which, tree[leaf, ALIVE], tree[leaf, MARKS], below
@@ -426,6 +452,9 @@ def _count_chunk(
 ):
     """Process the events of a chunk, whose trees have those before it; returns the first row in the window."""
     times, items = table.times, table.items
+    if plan.closing:
+        bounds[HEAP_SIZE] = 0
+        _enter_heap(plan, table, trees, bounds, low, first)
     while first < behind:
         now, last = times[first], _behind_timestamp(table, first, behind)
         while low < first and times[low] < now - plan.window:
@@ -443,8 +472,15 @@ def _count_chunk(
                 bars |= items[row]
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
             if bars & BARS_LAST:
-                _close(plan, table, ranks, trees, bounds, max(low, bounds[OPEN_MIDDLE]), first)
+                for row in range(max(low, bounds[OPEN_MIDDLE]), first):
+                    if items[row] & MIDDLE and items[row] & CLOSED == 0:
+                        _close(plan, table, ranks, trees, bounds, row)
                 bounds[OPEN_MIDDLE] = first
+            if plan.closing:
+                for row in range(first, last):
+                    if items[row] & CLOSES:
+                        _close_by_value(plan, table, ranks, trees, bounds, row, low)
+                _enter_heap(plan, table, trees, bounds, first, last)
             if bars & BARS_MIDDLE:
                 for row in range(max(low, bounds[OPEN_FIRST]), first):
                     if items[row] & FIRST:
@@ -482,6 +518,9 @@ def _count_by_scans(plan, table, bounds, totals, found, out, partition, low, fir
         while low < first and times[low] < now - plan.window:
             expired, low = low, low + 1
             totals[partition, STORED] -= items[expired] & plan.kept != 0
+            if plan.is_alone and plan.goes_on and items[expired] & MIDDLE:
+                its = _weight(plan, table, MIDDLE, expired)
+                _add(totals, partition, its * numbers[1, expired])
             if items[expired] & FIRST:
                 weight = _weight(plan, table, FIRST, expired)
                 later = _behind_timestamp(table, expired, first)
@@ -497,11 +536,11 @@ def _count_by_scans(plan, table, bounds, totals, found, out, partition, low, fir
             number = 0
             if items[row] & LAST:
                 for other in range(max(low, bounds[OPEN_MIDDLE]), first):
-                    if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
+                    if items[other] & _OPEN == MIDDLE and _pass(plan, table, 1, row, other):
                         number += _weight(plan, table, MIDDLE, other) * numbers[0, other]
                 number *= _weight(plan, table, LAST, row)
             if items[row] & MIDDLE:
-                ending = 0
+                ending = int(plan.is_alone)
                 for other in range(max(low, bounds[OPEN_FIRST]), first):
                     if items[other] & FIRST and _pass(plan, table, 0, other, row):
                         ending += _weight(plan, table, FIRST, other)
@@ -515,10 +554,15 @@ def _count_by_scans(plan, table, bounds, totals, found, out, partition, low, fir
                 bars |= items[row]
                 if plan.goes_on and items[row] & LAST:
                     for other in range(max(low, bounds[OPEN_MIDDLE]), first):
-                        if items[other] & MIDDLE and _pass(plan, table, 1, row, other):
+                        if items[other] & _OPEN == MIDDLE and _pass(plan, table, 1, row, other):
                             numbers[1, other] -= _weight(plan, table, LAST, row)
                 totals[partition, STORED] += items[row] & plan.kept != 0
             totals[partition, PEAK] = max(totals[partition, PEAK], totals[partition, STORED])
+            if bars & CLOSES:
+                for row in range(first, last):
+                    for other in range(max(low, bounds[OPEN_MIDDLE]), first):
+                        if items[row] & CLOSES and _closes(plan, table, row, other):
+                            items[other] |= CLOSED
             if bars & BARS_LAST:
                 bounds[OPEN_MIDDLE] = first
             if bars & BARS_MIDDLE:
@@ -674,7 +718,9 @@ def _complete(plan, table, ranks, trees, bounds, row):
         if rank != seen:
             below = _below(passes, 0, tree, leaves, rank)
         leaf = leaves + rank
-        if row < bounds[WAITING]:
+        if plan.is_alone:
+            table.numbers[0, row] = 1
+        elif row < bounds[WAITING]:
             table.numbers[0, row] = _passing(
                 passes, 0, below[ALIVE] + below[MARKS], tree[leaf, ALIVE] + tree[leaf, MARKS],
                 tree[1, ALIVE] + tree[1, MARKS],
@@ -724,8 +770,7 @@ def _insert(plan, table, ranks, trees, bounds, row):
         events = _weight(plan, table, MIDDLE, row)
         number = events * table.numbers[0, row]
         if row >= bounds[WAITING]:
-            if plan.waits:
-                _change(passes, 0, trees.waiting, leaves, two, 0, 0, events, number)
+            _change(passes, 0, trees.waiting, leaves, two, 0, 0, events, number)
             item, events, number = item & FIRST, 0, 0
     if item == 0:
         return
@@ -740,25 +785,81 @@ def _insert(plan, table, ranks, trees, bounds, row):
 
 
 @njit_in_place
-def _close(plan, table, ranks, trees, bounds, begin, end):
-    """Let no histories go on from some events of the middle item."""
+def _close(plan, table, ranks, trees, bounds, row):
+    """Let no histories go on from an event of the middle item."""
     passes, leaves = plan.passes, trees.leaves
-    for row in range(begin, end):
-        if table.items[row] & MIDDLE == 0:
-            continue
-        rank, weight = ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
-        number, is_waiting = weight * table.numbers[0, row], row >= bounds[WAITING]
-        if is_waiting:
-            _change(passes, 0, trees.waiting, leaves, rank, 0, 0, -weight, -number)
-        else:
-            _change(passes, 0, trees.ending, leaves, rank, 0, 0, -weight, -number)
-        if plan.goes_on:
-            number = table.numbers[1, row]
-            table.numbers[1, row] -= _marks(passes, 1, trees.going_on, leaves, rank)
-            if not is_waiting:
-                _change(passes, 1, trees.going_on, leaves, rank, 0, 0, -weight, -weight * number)
+    rank, weight = ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
+    number, is_waiting = weight * table.numbers[0, row], row >= bounds[WAITING]
+    if is_waiting:
+        _change(passes, 0, trees.waiting, leaves, rank, 0, 0, -weight, -number)
+    else:
+        _change(passes, 0, trees.ending, leaves, rank, 0, 0, -weight, -number)
+    if plan.goes_on:
+        number = table.numbers[1, row]
+        table.numbers[1, row] -= _marks(passes, 1, trees.going_on, leaves, rank)
+        if not is_waiting:
+            _change(passes, 1, trees.going_on, leaves, rank, 0, 0, -weight, -weight * number)
+            if plan.closes:
                 number = weight * table.numbers[1, row]
                 _change(passes, 1, trees.closed, leaves, rank, 0, 0, weight, number)
+
+
+@njit_in_place
+def _close_by_value(plan, table, ranks, trees, bounds, row, low):
+    """Let no histories go on from the events of the middle item that are compared with a forbidden one."""
+    heap = trees.heap
+    while bounds[HEAP_SIZE]:
+        front = heap[0]
+        if front >= low and _is_open(table, bounds, front):
+            if not _closes(plan, table, row, front):
+                return
+            _close(plan, table, ranks, trees, bounds, front)
+            table.items[front] |= CLOSED
+        # The last one takes its place, and sinks.
+        bounds[HEAP_SIZE] -= 1
+        size, place = bounds[HEAP_SIZE], 0
+        sinking = heap[size]
+        while 2 * place + 1 < size:
+            child = 2 * place + 1
+            if child + 1 < size and _is_before(plan, table, heap[child + 1], heap[child]):
+                child += 1
+            if not _is_before(plan, table, heap[child], sinking):
+                break
+            heap[place] = heap[child]
+            place = child
+        heap[place] = sinking
+
+
+@njit_in_place
+def _enter_heap(plan, table, trees, bounds, begin, end):
+    """Add the open events of the middle item among some to the heap."""
+    heap = trees.heap
+    for row in range(begin, end):
+        # A missing value is compared with none.
+        value = table.values[plan.closed_value, row]
+        if table.items[row] & MIDDLE and value == value and _is_open(table, bounds, row):
+            place = bounds[HEAP_SIZE]
+            bounds[HEAP_SIZE] += 1
+            while place and _is_before(plan, table, row, heap[(place - 1) // 2]):
+                heap[place] = heap[(place - 1) // 2]
+                place = (place - 1) // 2
+            heap[place] = row
+
+
+@njit_in_place
+def _is_before(plan, table, one, two):
+    """Whether an event of the middle item is closed by all that close another one, by its value."""
+    values, column = table.values, plan.closed_value
+    if plan.operator in (GREATER, GREATER_EQUAL):
+        return values[column, one] < values[column, two]
+    return values[column, one] > values[column, two]
+
+
+@njit_in_place
+def _closes(plan, table, row, middle):
+    """Whether a forbidden event is one behind an event of the middle item."""
+    one, two = table.values[plan.closing_value, row], table.values[plan.closed_value, middle]
+    return compares(plan.operator, one, two)
 
 
 @njit_in_place
@@ -772,15 +873,18 @@ def _expire(plan, table, ranks, trees, bounds, totals, partition, low, first):
         bars |= table.items[row]
         if table.items[row] & MIDDLE:
             rank, weight = ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
-            is_open = row >= bounds[OPEN_MIDDLE]
+            is_open = _is_open(table, bounds, row)
             if is_open:
                 number = weight * table.numbers[0, row]
                 _change(passes, 0, ending, leaves, rank, 0, 0, -weight, -number)
             if plan.goes_on:
                 number = weight * table.numbers[1, row]
+                if plan.is_alone:
+                    marks = _marks(passes, 1, going_on, leaves, rank) if is_open else 0
+                    _add(totals, partition, number - weight * marks)
                 if is_open:
                     _change(passes, 1, going_on, leaves, rank, 0, 0, -weight, -number)
-                else:
+                elif plan.closes:
                     _change(passes, 1, trees.closed, leaves, rank, 0, 0, -weight, -number)
     if bars & BARS_MIDDLE:
         _end_waiting(plan, table, ranks, trees, bounds, first)
@@ -818,19 +922,18 @@ def _end_waiting(plan, table, ranks, trees, bounds, first):
         if table.items[row] & MIDDLE == 0:
             continue
         rank, weight = ranks[plan.places[1], row], _weight(plan, table, MIDDLE, row)
-        if row >= bounds[OPEN_MIDDLE]:
-            if plan.waits:
-                number = weight * numbers[0, row]
-                _change(passes, 0, trees.waiting, leaves, rank, 0, 0, -weight, -number)
-                numbers[0, row] += _marks(passes, 0, trees.ending, leaves, rank)
+        if _is_open(table, bounds, row):
+            number = weight * numbers[0, row]
+            _change(passes, 0, trees.waiting, leaves, rank, 0, 0, -weight, -number)
+            numbers[0, row] += _marks(passes, 0, trees.ending, leaves, rank)
             number = weight * numbers[0, row]
             _change(passes, 0, trees.ending, leaves, rank, 0, 0, weight, number)
-        if plan.goes_on:
-            number = weight * numbers[1, row]
-            if row >= bounds[OPEN_MIDDLE]:
+            if plan.goes_on:
+                number = weight * numbers[1, row]
                 _change(passes, 1, trees.going_on, leaves, rank, 0, 0, weight, number)
-            else:
-                _change(passes, 1, trees.closed, leaves, rank, 0, 0, weight, number)
+        elif plan.closes:
+            number = weight * numbers[1, row]
+            _change(passes, 1, trees.closed, leaves, rank, 0, 0, weight, number)
     bounds[WAITING] = end if is_barred else len(table.times)
 
 
