@@ -2,14 +2,16 @@
 
 SEQ(s3, s6, s9) on a stream of ten symbols, counted by ``sase`` and by ``tree``, with a condition between
 its first two items; and by ``sase`` without any, in windows with ten to ten thousand active events
-of the first item. All take turns, so that ratios are of one run.
+of the first item. Then AGG COUNT with conditions between neighbours and a NOT, by ranks and by ``greta``, in
+two windows of which one is ten times as long, on a tenth of the events. All take turns, so that ratios are of one run.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pandas as pd
 from command_line import parser_of, write
@@ -20,6 +22,12 @@ from cepbench.streams.ten_symbols import ten_symbols
 PATTERN = "PATTERN SEQ(s3 a, s6 b, s9 c)"
 WITH_CONDITION = f"{PATTERN} WHERE a.difference < b.difference WITHIN 5 minutes"
 ACTIVE = (10, 100, 1_000, 10_000)
+WITH_NOT = (
+    "PATTERN SEQ(s3 a, NOT(s5 n), s6 b, s9 c) WHERE a.difference < b.difference"
+    " AND b.difference < c.difference AND n.difference > 2 AGG COUNT WITHIN {} milliseconds"
+)
+#: Events of the first item in the windows of those with NOT.
+ACTIVE_WITH_NOT = (20, 200)
 
 
 def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
@@ -41,25 +49,40 @@ def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
     stream = cep.EventStream.from_pandas(typed, type="symbol", time="ts")
     pattern = cep.parse(WITH_CONDITION)
     plan = cep.plan(pattern, cep.measure_statistics(pattern, stream, seed=seed), "DP-B")
-    cells: dict[str, tuple[cep.Pattern, cep.TreePlan | None]] = {
-        "tree": (pattern, plan),
-        "sase": (pattern, None),
+
+    def counted(pattern: cep.Pattern, plan: cep.TreePlan | None = None) -> int:
+        evaluator = "sase" if plan is None else "tree"
+        result = cep.evaluate(pattern, stream, plan, evaluator=evaluator, output="count")
+        return result.metrics.matches
+
+    def aggregated(text: str, method: str) -> int:
+        return cep.aggregate(text, stream[: events // 10], method).rows[-1].values[0]
+
+    cells: dict[str, Callable[[], int]] = {
+        "tree": partial(counted, pattern, plan),
+        "sase": partial(counted, pattern),
     }
     for active in ACTIVE:
         text = f"{PATTERN} WITHIN {active * apart} milliseconds"
-        cells[f"{active:,} active"] = (cep.parse(text), None)
+        cells[f"{active:,} active"] = partial(counted, cep.parse(text))
+    for active in ACTIVE_WITH_NOT:
+        for method in ("order-statistics", "greta"):
+            text = WITH_NOT.format(active * apart)
+            cells[f"NOT, {active} active, {method}"] = partial(aggregated, text, method)
     rows = []
     for repetition in range(-1, repetitions):
-        for cell, (its, its_plan) in cells.items():
-            evaluator = "sase" if its_plan is None else "tree"
+        for cell, count in cells.items():
             before = time.perf_counter()
-            result = cep.evaluate(its, stream, its_plan, evaluator=evaluator, output="count")
+            found = count()
             seconds = time.perf_counter() - before
             if repetition >= 0:  # the first one loads the kernels
-                rows.append((cell, repetition, seconds, result.metrics.matches))
-    found = pd.DataFrame(rows, columns=["cell", "repetition", "seconds", "matches"])
-    assert found.loc[found["cell"].isin(["tree", "sase"]), "matches"].nunique() == 1
-    return found
+                rows.append((cell, repetition, seconds, found))
+    table = pd.DataFrame(rows, columns=["cell", "repetition", "seconds", "matches"])
+    matches = table.set_index("cell")["matches"]
+    assert matches[["tree", "sase"]].nunique() == 1
+    for active in ACTIVE_WITH_NOT:
+        assert matches[[its for its in cells if its.startswith(f"NOT, {active} ")]].nunique() == 1
+    return table
 
 
 def summary(rows: pd.DataFrame) -> str:
@@ -73,7 +96,7 @@ def summary(rows: pd.DataFrame) -> str:
     least = rows.groupby("cell", sort=False)["seconds"].min()
     matches = rows.groupby("cell", sort=False)["matches"].first()
     lines = [
-        f"  {cell:<15}{1e3 * least[cell]:>9.1f} ms{matches[cell]:>25,} matches"
+        f"  {cell:<32}{1e3 * least[cell]:>9.1f} ms{matches[cell]:>25,} matches"
         for cell in least.index
     ]
     first, *others = (least[f"{active:,} active"] for active in ACTIVE)
@@ -81,6 +104,13 @@ def summary(rows: pd.DataFrame) -> str:
         f"  sase counts {least['tree'] / least['sase']:.2f} times as fast as tree",
         f"  the slowest window takes {max(others) / first:.2f} times the first one's time",
     ]
+    for active in ACTIVE_WITH_NOT:
+        ranked, greta = (
+            least[f"NOT, {active} active, {method}"] for method in ("order-statistics", "greta")
+        )
+        lines.append(
+            f"  with NOT, {active} active, ranks count {greta / ranked:.1f} times as fast as greta"
+        )
     return "\n".join(lines)
 
 

@@ -47,12 +47,13 @@ class ComparedRun(CountingRun):
             found = compared_layout(counted_task(its, self._reader))
             if found is not None:
                 return ComparedSequence(
-                    its, found.layout, found.compared, self._task.scope, is_ordered
+                    its, found.layout, found.compared, found.closing, self._task.scope, is_ordered
                 )
         raise UnsupportedPatternError(
-            f"{name} aggregates a SEQ or an AND of two or three plain items without NOT, of which neighbours "
-            "are compared, once at most and by one value of the middle one, and those beside it in an AND are "
-            "of different types; use another method, such as two-step"
+            f"{name} aggregates a SEQ or an AND of two or three plain items, of which neighbours are compared, "
+            "once at most and by one value of the middle one, and those beside it in an AND are of different "
+            "types; NOT stands between items of a SEQ, and only before the last one it may be compared by <, <=, > "
+            "or >=, with the item before it; use another method, such as two-step"
         )
 
     def _ends_of_matches(self) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow
+from cepbench.engines.sequence_counts.order_statistics import Closing, Compared, ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import EventType, Kind, Pattern
@@ -66,12 +66,13 @@ class CountedSequence:
 
 @dataclass(frozen=True)
 class ComparedSequence:
-    """A SEQ or an AND of two or three plain items, whose neighbours are compared."""
+    """A SEQ or an AND of two or three plain items, whose neighbours are compared, with NOT between those of a SEQ."""
 
     #: Of the matches, without AGG; of an AND, a SEQ in which those that are compared are neighbours.
     pattern: Pattern
     layout: CountLayout  #: without the conditions between events
     compared: tuple[Compared | None, Compared | None]
+    closing: Closing | None
     scope: str
     is_ordered: bool  #: SEQ
 
@@ -82,6 +83,8 @@ class ComparedSequence:
             items.begins,
             self.compared,
             items.window,
+            prevents=items.prevents,
+            closing=self.closing,
             counts_window=self.scope == "window",
             weighted=-1 if total.variable is None else names.index(total.variable),
             is_ordered=self.is_ordered,

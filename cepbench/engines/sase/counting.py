@@ -68,7 +68,7 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
     edges = np.stack((automata.EDGES * firsts + automata.BEGIN, automata.EDGES * (firsts + 1)), 1)
     edges[:, 1] += automata.TAKE
     edges[~is_set, 1] = -1
-    forbidden = _forbidden(given.pattern, len(layout.passing))
+    forbidden = _forbidden(given.pattern, len(layout.passing), without_rules=without_rules)
     rules = _without_rules(edges) if without_rules else _rules(plain, plan, edges.ravel())
     if rules is None or forbidden is None:
         return None
@@ -104,11 +104,13 @@ def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return np.zeros(edges.size + 1, np.int64), none.reshape(0, 3), none
 
 
-def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
+def _forbidden(
+    pattern: Pattern, flags: int, *, without_rules: bool
+) -> list[tuple[int, Passing]] | None:
     """The events that each NOT forbids, and before which item; None if that is not known at once."""
     branch, found = CompiledBranch.of(pattern), []
     for flag, check in enumerate(branch.checks, flags):
-        if check.is_late or check.clauses or flag >= MOST_FLAGS:
+        if check.is_late or (check.clauses and not without_rules) or flag >= MOST_FLAGS:
             return None
         type = branch.variables[check.name].type
         found.append((len(check.earlier), Passing(type, branch.filters[check.name], 1 << flag)))

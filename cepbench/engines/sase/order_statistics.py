@@ -13,54 +13,78 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.sase.counting import CountLayout, WindowEngine, count_layout
 from cepbench.engines.sase.kernels.tables import STARTED
 from cepbench.engines.sequence_counts.kernels.tables import Events
-from cepbench.engines.sequence_counts.order_statistics import Compared, ComparedWindow, warm_up
+from cepbench.engines.sequence_counts.order_statistics import (
+    Closing,
+    Compared,
+    ComparedWindow,
+    warm_up,
+)
 from cepbench.patterns.expressions import MIRRORED, of_any_variable, terms_of, with_terms
 from cepbench.patterns.model import Clause, Expression
 
 
 @dataclass(frozen=True)
 class ComparedLayout:
-    """A SEQ of two or three plain items whose matches can be counted by ranks of values."""
+    """A SEQ of two or three plain items, with NOT between them, whose matches can be counted by ranks of values."""
 
     layout: CountLayout  #: without the conditions between events
     compared: tuple[Compared | None, Compared | None]  #: see :class:`ComparedWindow`
+    closing: Closing | None
 
 
 def compared_layout(task: BranchTask) -> ComparedLayout | None:
     """The tables of a task's pattern; None if ranks do not tell its matches.
 
     Each two neighbours have one comparison at most, of a value of either; the middle one of three events has one
-    value in both.
+    value in both. A NOT between two of them has conditions on its own event, or before the last one
+    a single comparison with the item before it.
     """
     (given,) = task.trees
     names = given.pattern.positive_names
     if len(names) not in (2, 3) or any(v.is_set for v in given.pattern.positive):
         return None
     layout = count_layout(task, without_rules=True)
-    if layout is None or layout.items.prevents.any():
+    if layout is None or layout.items.prevents[0]:
         return None
-    columns = [*layout.of_events.columns]
+    columns, negated = [*layout.of_events.columns], [v.name for v in given.pattern.negated]
+    prevents = layout.items.prevents.copy()
     found: list[Compared | None] = [None, None]
+    closing: Closing | None = None
     for clause in given.pattern.conditions:
         if len(clause.variables) == 1:
             continue
-        sides = _sides(clause, names)
-        if sides is None or found[sides[0]] is not None:
+        barred = [name for name in negated if name in clause.variables]
+        sides = _sides(clause, (names[-2], *barred) if barred else names)
+        if sides is None:
             return None
         place, operator, *values = sides
         for value in values:
             if value not in columns:
                 columns.append(value)
         earlier, later = map(columns.index, values)
-        found[place] = earlier, later, COMPARISONS[operator]
+        if barred:
+            flag = layout.of_events.passing[negated.index(barred[0]) - len(negated)].flag
+            if closing or prevents[-1] & flag == 0 or operator in ("=", "!="):
+                return None
+            closing = Closing(flag, later, earlier, COMPARISONS[operator])
+            prevents[-1] ^= flag
+        elif found[place] is not None:
+            return None
+        else:
+            found[place] = earlier, later, COMPARISONS[operator]
     before, behind = found
     if before and behind and before[1] != behind[0]:
         return None
     of_events = replace(layout.of_events, columns=tuple(columns))
-    return ComparedLayout(replace(layout, of_events=of_events), (before, behind))
+    items = layout.items._replace(prevents=prevents)
+    return ComparedLayout(
+        replace(layout, items=items, of_events=of_events), (before, behind), closing
+    )
 
 
-def _sides(clause: Clause, names: list[str]) -> tuple[int, str, Expression, Expression] | None:
+def _sides(
+    clause: Clause, names: tuple[str, ...]
+) -> tuple[int, str, Expression, Expression] | None:
     """Of one comparison of neighbours: the number of the earlier, the operator with the later one on its left,
     and the values of the earlier and of the later one.
     """
@@ -70,7 +94,7 @@ def _sides(clause: Clause, names: list[str]) -> tuple[int, str, Expression, Expr
     reads = [
         {term.variable for term in terms_of(its)} for its in (comparison.left, comparison.right)
     ]
-    if any(len(its) != 1 for its in reads):
+    if any(len(its) != 1 for its in reads) or not set.union(*reads) <= {*names}:
         return None
     (left,), (right,) = reads
     one, two = names.index(left), names.index(right)
@@ -91,7 +115,14 @@ class ComparedEngine(WindowEngine):
 
     def __init__(self, task: BranchTask, layout: ComparedLayout) -> None:
         items = layout.layout.items
-        window = ComparedWindow(items.begins, layout.compared, items.window, counts_window=False)
+        window = ComparedWindow(
+            items.begins,
+            layout.compared,
+            items.window,
+            prevents=items.prevents,
+            closing=layout.closing,
+            counts_window=False,
+        )
         super().__init__(task, layout.layout, window)
         warm_up()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics import (
+    BARS_LAST,
+    BARS_MIDDLE,
     FIRST,
     HALF_BITS,
     ITEMS,
@@ -32,6 +35,15 @@ SHORT, FEW = 100, 22
 Compared = tuple[int, int, int]
 
 
+class Closing(NamedTuple):
+    """A NOT before the last item, compared with the item before it."""
+
+    flag: int  #: of its events
+    value: int  #: their column
+    compared: int  #: the column of the events before it
+    operator: int  #: with the forbidden event on its left; neither EQUAL nor UNEQUAL
+
+
 class ComparedWindow(Stateful):
     """The events in the window of each partition, with what precedes and follows them in matches.
 
@@ -42,6 +54,9 @@ class ComparedWindow(Stateful):
     compared : (Compared or None, Compared or None)
         The first item and the middle one, which is the second one of two; and the middle one and the last one.
     window : int
+    prevents : int64 (items,), optional
+        The flags of the events that are forbidden before each item of a SEQ but the first; by default none.
+    closing : Closing, optional
     counts_window : bool
         Whether values are the matches in the window, else those that an event completes.
     weighted : int
@@ -58,26 +73,49 @@ class ComparedWindow(Stateful):
         compared: tuple[Compared | None, Compared | None],
         window: int,
         *,
+        prevents: np.ndarray | None = None,
+        closing: Closing | None = None,
         counts_window: bool,
         weighted: int = -1,
         is_ordered: bool = True,
     ) -> None:
+        if prevents is None:
+            prevents = np.zeros(len(begins), np.int64)
+        is_alone = len(begins) == 2 and (closing is not None or bool(prevents.any()))
+        if is_alone:
+            begins, prevents = np.append(0, begins), np.append(0, prevents)
+            compared, weighted = (None, compared[0]), weighted + (weighted >= 0)
         before, behind = compared
         own = [before and before[0], None, behind and behind[1]]
         own[1] = before[1] if before else behind and behind[0]
+        closing = closing or Closing(0, 0, 0, 0)
         columns = [*dict.fromkeys(its for its in own if its is not None)]
+        if closing.flag:
+            columns = [*dict.fromkeys((*columns, closing.value, closing.compared))]
         none = len(columns)
         places = [none if its is None else columns.index(its) for its in own]
         users = np.zeros(none, np.int64)
         for item, place in enumerate(places):
             if place < none:
                 users[place] |= 1 << item
+        kept = FIRST | MIDDLE if is_ordered else ITEMS
+        for bar, flags in zip((BARS_MIDDLE, BARS_LAST), prevents[1:].tolist(), strict=False):
+            kept |= bar if flags else 0
+        goes_on = len(begins) == 3 and (counts_window or not is_ordered)
         self._plan = Comparisons(
             items=len(begins),
             is_ordered=is_ordered,
-            kept=FIRST | MIDDLE if is_ordered else ITEMS,
-            goes_on=len(begins) == 3 and (counts_window or not is_ordered),
+            kept=kept,
+            goes_on=goes_on,
+            is_alone=is_alone,
+            waits=kept & BARS_MIDDLE > 0,
+            closes=goes_on and not is_alone and (kept & BARS_LAST > 0 or closing.flag > 0),
             begins=np.array(begins, np.int64),
+            prevents=np.array(prevents, np.int64),
+            closing=closing.flag,
+            closing_value=columns.index(closing.value) if closing.flag else 0,
+            closed_value=columns.index(closing.compared) if closing.flag else 0,
+            operator=closing.operator,
             columns=np.array(columns, np.int64),
             passes=np.array(
                 [

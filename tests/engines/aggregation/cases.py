@@ -125,10 +125,20 @@ _COMPARED = st.sampled_from(OPERATORS)
 
 @st.composite
 def compared_cases(draw: st.DrawFn, structures: tuple[str, ...] = ("SEQ",)) -> Case:
-    """Two or three plain items, of which neighbours are compared, once or not."""
+    """Two or three plain items, of which neighbours are compared, once or not; in a SEQ also NOT between them."""
     names = "abc"[: draw(st.sampled_from([3, 2, 3]))]
     structure = draw(st.sampled_from(structures))
-    items = ", ".join(f"{draw(_ITEMS)} {name}" for name in names)
+    items, barred = [f"{draw(_ITEMS)} {names[0]}"], []
+    for name in names[1:]:
+        if structure == "SEQ" and draw(st.booleans()):
+            items.append(f"NOT({draw(_ITEMS)} n{name})")
+            # Where all events are forbidden, there are few matches.
+            forbidden = ["{}.x > 2", "{}.y = -1", "{}.x < 0", "{}.x > 0", None]
+            if name == names[-1]:
+                forbidden += [f"{{}}.x {its} {names[-2]}.y" for its in ("<", "<=", ">", ">=")]
+            if (its := draw(st.sampled_from(forbidden))) is not None:
+                barred.append(its.format(f"n{name}"))
+        items.append(f"{draw(_ITEMS)} {name}")
     own = {name: draw(st.sampled_from(["{}.x", "{}.y", "{}.y * 2 - 1"])) for name in names}
     pairs = [*pairwise(names)]
     if len(pairs) == 2:
@@ -139,8 +149,9 @@ def compared_cases(draw: st.DrawFn, structures: tuple[str, ...] = ("SEQ",)) -> C
         sides = (own[name].format(name) for name in (left, right))
         written.append(f" {draw(_COMPARED)} ".join(sides))
     written += draw(st.sampled_from([[], [], ["[s]"], ["[y]"], ["a.x > 0"], ["[s]", "b.x != 1"]]))
+    written += barred
     length = draw(st.sampled_from(["5 units", "< 4 units", "20 units", "2 units"]))
-    text = f"PATTERN {structure}({items}) WHERE {' AND '.join(written)} WITHIN {length}"
+    text = f"PATTERN {structure}({', '.join(items)}) WHERE {' AND '.join(written)} WITHIN {length}"
     try:
         pattern = parse(text)
     except UnsatisfiablePatternError:  # such as a.y < b.y * 2 - 1 and b.x = 1 with [y]

@@ -127,6 +127,20 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         ("SEQ(A a, ANY b, ANY c)", "a.x < b.x AND b.x >= c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "a.x != b.x AND b.x = c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "b.x > c.x", "greta"),
+        ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x > 45", "greta"),
+        ("SEQ(A a, NOT(B n), ANY b, ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
+        ("SEQ(A a, B b, NOT(ANY n), ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
+        (
+            "SEQ(A a, NOT(A m), ANY b, NOT(B n), ANY c)",
+            "a.x != b.x AND b.x >= c.x AND m.x > 45 AND n.x < 5",
+            "greta",
+        ),
+        ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x >= a.x + 40", "two-step"),
+        (
+            "SEQ(A a, NOT(A m), ANY b, NOT(B n), ANY c)",
+            "a.x != b.x AND b.x >= c.x AND m.x > 45 AND n.x < b.x - 30",
+            "two-step",
+        ),
         ("AND(A a, ANY b, B c)", "a.x < b.x AND b.x >= c.x", "two-step"),
         ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
         ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
@@ -139,6 +153,37 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         assert max(row.values[0] for row in found) > 10
         assert found == cep.aggregate(text, stream, twin, scope=scope).rows
         assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("scope", SCOPES)
+def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
+    """Those that are forbidden share timestamps with others, and items, and leave the window one by one."""
+    for seed in seeds(3):
+        rng = np.random.default_rng(seed)
+        events = pd.DataFrame(
+            {
+                "type": rng.choice([*"AABBC"], 60),
+                "time": np.sort(rng.integers(0, 60, 60)),
+                "x": rng.integers(0, 9, 60).astype(float),
+            }
+        )
+        for structure, forbids in (
+            ("SEQ(A a, NOT(ANY m), ANY b)", "m.x > 7"),
+            ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x > 7"),
+            ("SEQ(A a, NOT(C m), NOT(ANY n), ANY b)", "m.x > 3 AND n.x > a.x + 4"),
+            ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x <= b.x - 3"),
+        ):
+            compared = "a.x != b.x" + " AND b.x != c.x" * (" c)" in structure)
+            pattern = parse(
+                f"PATTERN {structure} WHERE {compared} AND {forbids} AGG COUNT WITHIN 12 units"
+            )
+            due = naive_rows(pattern, events, scope=scope)
+            for few in (-(1 << 40), 1 << 40):
+                with scanning(few):
+                    live = cep.Aggregator(pattern, "order-statistics", scope=scope)
+                    batches = stream_of(events).batches(25)
+                    assert {row for batch in batches for row in live.take(batch)} == due
 
 
 @pytest.mark.kernel
@@ -181,15 +226,26 @@ def test_counts_beyond_64_bits(few: int) -> None:
     [
         ("SEQ(A a, B b) WHERE a.x < b.x", True),
         ("SEQ(A a, B b, C c) WHERE 2 * a.x < b.x AND b.x <= c.y - 1 AND [k] AND c.x > 3", True),
-        # The values of b differ; not neighbours; twice; together; a set; NOT; four items.
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x", True),
+        ("SEQ(A a, NOT(C m), B b, NOT(A n), C c) WHERE a.x < b.x AND n.y > 1 AND [k]", True),
+        # The values of b differ; not neighbours; twice; together; a set; four items.
         ("SEQ(A a, B b, C c) WHERE a.x < b.x AND b.y <= c.x", False),
         ("SEQ(A a, B b, C c) WHERE a.x < c.x", False),
         ("SEQ(A a, B b) WHERE a.x < b.x AND a.y < b.y", False),
         ("SEQ(A a, B b) WHERE a.x + b.x < 3", False),
         ("SEQ(A a, B b) WHERE a.x < b.x OR a.x > b.y", False),
         ("SEQ(A a, KL(B b)) WHERE a.x < b.x", False),
-        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x", False),
         ("SEQ(A a, B b, C c, A d) WHERE a.x < b.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.y > a.y + 1", True),
+        ("SEQ(A a, NOT(C m), B b, NOT(A n), C c) WHERE b.x < c.x AND b.y <= n.x", True),
+        # NOT before the first item, equal to an item, compared with a later or an earlier one, twice.
+        ("SEQ(NOT(C n), A a, B b) WHERE a.x < b.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x = a.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > b.x", False),
+        ("SEQ(A a, NOT(C n), B b, C c) WHERE a.x < b.x AND n.x > a.x", False),
+        ("SEQ(A a, B b, NOT(C n), C c) WHERE a.x < b.x AND n.x > a.x", False),
+        ("SEQ(A a, NOT(C n), B b) WHERE a.x < b.x AND n.x > a.x AND n.y > a.y", False),
+        ("SEQ(A a, NOT(C m), NOT(A n), B b) WHERE a.x < b.x AND n.x > a.x AND m.y > a.y", False),
     ],
 )
 def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
