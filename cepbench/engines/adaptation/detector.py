@@ -133,15 +133,16 @@ class AdaptiveDetector(Detector):
         }
         self._plans: Plans
         plan: Any
+        opened: Any = None
         queries = queries_from(pattern)
         if queries.by_query:
-            self._plans, plan = WorkloadPlans.of(queries, asked, **how)
+            self._plans, plan, opened = WorkloadPlans.of(queries, asked, **how)
         else:
             self._plans, plan = PatternPlans.of(queries, asked, **how)
         self.output, self.partial_match_limit = output, partial_match_limit
         self.options = dict(options or {})
         self._start(position)
-        self._run = Rounds(self._plans, plan)
+        self._run = Rounds(self._plans, plan, opened)
         if not queries.by_query:
             self.pattern, self.evaluator = queries, self._run.inner.evaluator
 
