@@ -264,8 +264,9 @@ class Round:
         """Those of the sample; float64. The events are kept no longer."""
         assert self._unsampled is not None  # else they were set
         sample, events = self._unsampled
+        found = sample(events)
         self._unsampled = None
-        return sample(events)
+        return found
 
 
 class Averaged:

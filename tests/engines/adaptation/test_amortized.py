@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.adaptation import rounds
-from cepbench.engines.adaptation.averages import Averages, rounds_of
+from cepbench.engines.adaptation import averages, rounds
+from cepbench.engines.adaptation.averages import rounds_of
 from cepbench.engines.adaptation.policies import Situation, amortized
+from cepbench.kernels.sampling import draw_candidates
 from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
 
 pytestmark = pytest.mark.kernel
@@ -45,13 +47,12 @@ def asked(window: int, stream: cep.EventStream = DRIFT) -> tuple[list[Situation]
 def test_a_short_run_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even sampled, but for its first plan, unless somebody asks for the averages."""
     sampled: list[int] = []
-    sample = Averages._sample
 
-    def counted(averages: Averages, events: cep.EventStream) -> object:
-        sampled.append(len(events))
-        return sample(averages, events)
+    def counted(codes: np.ndarray, *more: object) -> object:
+        sampled.append(len(codes))
+        return draw_candidates(codes, *more)
 
-    monkeypatch.setattr(Averages, "_sample", counted)
+    monkeypatch.setattr(averages, "draw_candidates", counted)
     seen, found = asked(SHORT)
     assert not seen and found.switches.empty
     assert len(sampled) == 1
