@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.adaptation import averages, rounds
 from cepbench.engines.adaptation.averages import rounds_of
 from cepbench.engines.adaptation.policies import Situation, amortized
-from cepbench.kernels.sampling import draw_candidates
+from cepbench.engines.adaptation.rounds import SAMPLES, SAMPLING, SHARE
+from cepbench.planning.costs.engine_work import opening_seconds
 from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
 
 pytestmark = pytest.mark.kernel
@@ -44,18 +43,10 @@ def asked(window: int, stream: cep.EventStream = DRIFT) -> tuple[list[Situation]
     return seen, found
 
 
-def test_a_short_run_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even sampled, but for its first plan, unless somebody asks for the averages."""
-    sampled: list[int] = []
-
-    def counted(codes: np.ndarray, *more: object) -> object:
-        sampled.append(len(codes))
-        return draw_candidates(codes, *more)
-
-    monkeypatch.setattr(averages, "draw_candidates", counted)
+def test_a_short_run_is_left_alone() -> None:
+    """Its averages are there for whoever asks for them."""
     seen, found = asked(SHORT)
     assert not seen and found.switches.empty
-    assert len(sampled) == 1
     by_threshold = cep.adapt(PATTERN.format(SHORT), DRIFT, policy="threshold", **HOW)
     assert not by_threshold.switches.empty
     pd.testing.assert_frame_equal(found.statistics, by_threshold.statistics)
@@ -71,42 +62,47 @@ def test_a_long_run_follows_the_stream() -> None:
     assert found.metrics.matches == cep.evaluate(pattern, DRIFT, found.plan).metrics.matches
 
 
-@pytest.mark.parametrize("window", [300, 600])
-def test_samples_take_a_small_share(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the run by its counted work; ten times the share is asked for more often."""
-    seen, found = asked(window, STEADY)
-    price = rounds.SAMPLING * rounds.opening_seconds()
-    shown = min(rounds_of(SIZE), 2 * SEGMENT // SIZE) if seen else 0
-    counted = sum(situation.plans.counted_seconds(found.metrics) for situation in seen[:1])
-    assert max(len(seen), shown) * price <= 1.1 * rounds.SAMPLES * counted
-    monkeypatch.setattr(rounds, "SAMPLES", 10 * rounds.SAMPLES)
-    more, _ = asked(window, STEADY)
-    assert len(more) > len(seen)
+def test_samples_take_a_small_share() -> None:
+    """Of the run by its counted work, so that a longer one is asked for more often."""
+    often = [0]
+    for window in (SHORT, LONG // 2, LONG):
+        seen, found = asked(window, STEADY)
+        samples = len(seen) and len(seen) + rounds_of(SIZE) - 1
+        counted = sum(situation.plans.counted_seconds(found.metrics) for situation in seen[:1])
+        assert samples * SAMPLING * opening_seconds() <= 1.1 * SAMPLES * counted
+        often.append(len(seen))
+    assert often[1] == 0 < often[2] < often[3]
 
 
-def test_what_is_spent_is_not_spent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans, in every round that affords one."""
-
-    @cep.adaptation_policy("eager", amortizes=True)
-    def eager(situation: Situation) -> str | None:
-        return "again"
-
-    made: list[Situation] = []
+def test_plans_take_a_small_share() -> None:
+    """And no more than one a round, where they do not."""
+    made: list[object] = []
+    plans = []
 
     @cep.plan_generator("NOTED", kind="order")
     def noted(problem, rng):
         made.append(problem)
         return [0, 1, 2]
 
+    @cep.adaptation_policy("always")
+    def always(situation: Situation) -> str | None:
+        return "again"
+
+    @cep.adaptation_policy("eager", amortizes=True)
+    def eager(situation: Situation) -> str | None:
+        plans.append(situation.plans)
+        return "again"
+
     how = {**HOW, "generator": "NOTED"}
     found = cep.adapt(PATTERN.format(LONG), STEADY, policy="eager", **how)
-    few = len(made)
-    monkeypatch.setattr(rounds, "SHARE", 100.0)
-    made.clear()
-    cep.adapt(PATTERN.format(LONG), STEADY, policy="eager", **how)
     # Two are made to check the arguments, and for the first round.
-    assert 2 < few < len(made), few
+    few = len(made) - 2
+    counted = plans[0].counted_seconds(found.metrics)
+    assert 0 < few * plans[0].planning_seconds <= SHARE * counted
     assert found.switches.empty
+    made.clear()
+    cep.adapt(PATTERN.format(LONG), STEADY, policy="always", **how)
+    assert few < len(made) - 2 == len(STEADY) // SIZE
 
 
 def test_a_plan_that_only_the_cost_prefers_is_not_installed() -> None:
