@@ -112,7 +112,7 @@ def test_a_plan_that_only_the_cost_prefers_is_not_installed() -> None:
 
     good = cep.OrderPlan(["a", "c", "b"])
     how = {**HOW, "cost": "UPSIDE DOWN", "initial": good}
-    stream = STEADY[:SEGMENT]
+    stream = STEADY
     by_threshold = cep.adapt(PATTERN.format(600), stream, policy="threshold", **how)
     assert not by_threshold.switches.empty
     found = cep.adapt(PATTERN.format(600), stream, **how)
