@@ -1,6 +1,10 @@
 """Adaptation against plans that stay: ``python benchmarks/bench_adaptation.py [--out rows.parquet]``.
 
-Query 6 of [mei2009]_ over the three segments of its Figure 14 in a row: IBM 100 times rarer than the
+First, policies against the plan that they begin with, left alone: CPU time in turns, on streams that stay, that
+swing at the pace of rounds, and that drift, and on short ones; with that plan given, and with the time that it takes to
+make it. It begins with the cells below :data:`LEAST`.
+
+Then query 6 of [mei2009]_ over the three segments of its Figure 14 in a row: IBM 100 times rarer than the
 others, then all alike with a selective first condition, then with a selective second one. Each plan
 that stays and the adaptive one run each segment in turn, so that ratios are of one run. A
 plan that stays sees the segment as one batch, the adaptive one round by round.
@@ -12,11 +16,13 @@ Figure 19 and the plans of its planners, on tree.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,7 +31,9 @@ from command_line import parser_of, write
 import cepbench as cep
 from cepbench.engines.adaptation.detector import BATCH_SIZE
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.experiments.studies.liu2011.drift import SEGMENTS as TRADES
+from cepbench.experiments.studies.liu2011.drift import WINDOW
+from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from cepbench.streams.stock_rates import StockRates
 
@@ -50,6 +58,18 @@ SEGMENTS = {
     "sel2 = 1/50": {"selectivities": {"Oracle > Sun": 1, "Oracle > Google": 1 / 50}},
 }
 
+#: Rates that take turns: IBM is rare, then Google.
+SWINGS = [
+    {"rates": {"IBM": 1, "Sun": 10, "Oracle": 10, "Google": 10}},
+    {"rates": {"IBM": 10, "Sun": 10, "Oracle": 10, "Google": 1}},
+]
+
+#: The policies, but the one that measures every round in full, and the least ratio that should be.
+POLICIES, LEAST = ("amortized", "threshold", "bound", "static"), 0.95
+
+#: Evaluator → rounds in which a short run takes some 50 ms.
+SHORT_RUNS = {"tree": 2, "zstream": 8}
+
 #: The reason of a change to the same plan.
 REBUILT = "rebuilt"
 
@@ -63,6 +83,99 @@ def ticks(rounds: int, batch_size: int, seed: int) -> cep.EventStream:
     events = len(SEGMENTS) * rounds * batch_size
     made = StockRates(events, seed, segments=list(SEGMENTS.values()))
     return cep.EventStream.from_arrow(made.table(0, events), type="name", time="ts")
+
+
+def cells(
+    rounds: int, batch_size: int, seed: int
+) -> Iterator[tuple[str, str, cep.Pattern | cep.Workload, cep.EventStream, int]]:
+    """Name, evaluator, pattern or workload, stream, and events of a round."""
+    query = cep.parse(QUERY)
+    for evaluator, short in SHORT_RUNS.items():
+        whole = 3 * rounds
+        for name, number, segments in (
+            ("steady", whole, [{}]),
+            ("short", short, [{}]),
+            ("swings", whole, SWINGS * (whole // 2)),
+            ("segments", whole, [*SEGMENTS.values()]),
+        ):
+            made = StockRates(number * batch_size, seed, segments=segments)
+            table = made.table(0, made.events)
+            stream = cep.EventStream.from_arrow(table, type="name", time="ts")
+            yield name, evaluator, query, stream, batch_size
+    workload = study_workload("both", HIERARCHY, WINDOW)
+    a_round = max(1, batch_size // 4)
+    for name, number, segments in (
+        ("workload, steady", 2 * rounds, [{}]),
+        ("workload, short", 4, [{}]),
+        ("workload, drift", 3 * rounds, [*TRADES.values()]),
+    ):
+        stream = company_stream(number * a_round, seed, segments=segments)
+        yield name, "tree", workload, stream, a_round
+
+
+def measure_policies(
+    rounds: int, batch_size: int, repetitions: int, seed: int, output: str
+) -> pd.DataFrame:
+    """CPU seconds by cell, policy and repetition, of the plan left alone and of each policy, with it and without.
+
+    Raises
+    ------
+    AssertionError
+        If they find different matches.
+    """
+    rows = []
+    for name, evaluator, queries, stream, size in cells(rounds, batch_size, seed):
+        how = {"evaluator": evaluator, "output": output}
+        adaptive = partial(cep.AdaptiveDetector, queries, batch_size=size, **how)
+        first = adaptive(policy="static")
+        first.push(stream[:size])
+        runs = {("alone", "given"): partial(cep.Detector, queries, first.plan, **how)}
+        for policy in POLICIES:
+            runs[policy, "given"] = partial(adaptive, policy=policy, initial=first.plan)
+            runs[policy, "made"] = partial(adaptive, policy=policy)
+        for repetition in range(-1, repetitions):  # the first one loads the kernels
+            found = set()
+            for key in [*runs][:: 1 if repetition % 2 else -1]:
+                batches = [*stream.batches(size)]
+                gc.collect()
+                began = time.process_time()
+                detector = runs[key]()
+                for batch in batches:
+                    detector.push(batch)
+                detector.flush()
+                seconds = time.process_time() - began
+                found.add(detector.metrics().matches)
+                if repetition >= 0:
+                    rows.append((name, evaluator, *key, repetition, seconds))
+            assert len(found) == 1, found
+    columns = ["stream", "evaluator", "policy", "first_plan", "repetition", "seconds"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def summary_of_policies(rows: pd.DataFrame) -> str:
+    """Ratios to the plan left alone, as median, least and most, and first of all which are too low."""
+    keys = ["stream", "evaluator", "repetition"]
+    is_alone = rows["policy"] == "alone"
+    alone = rows[is_alone].set_index(keys)["seconds"]
+    rest = rows[~is_alone].set_index([*keys, "policy", "first_plan"])["seconds"]
+    ratios = (alone / rest).groupby(["stream", "evaluator", "first_plan", "policy"], sort=False)
+    found = ratios.agg(["median", "min", "max"])
+    low = found["median"] < LEAST
+    lines = [f"{low.sum()} of {len(low)} cells below {LEAST} of the plan left alone"]
+    for policy, its in low.groupby("policy", sort=False):
+        named = [" ".join(key[:3]) for key in its.index[its]]
+        lines.append(f"  {policy}: {', '.join(named) or 'none'}")
+    lines.append(
+        f"{'stream':<18}{'first plan':<11}{'alone':>9}" + "".join(f"{p:>18}" for p in POLICIES)
+    )
+    took = (1e3 * alone).groupby(level=["stream", "evaluator"]).median()
+    for (stream, evaluator, first_plan), its in found.groupby(level=[0, 1, 2], sort=False):
+        shown = its.droplevel([0, 1, 2]).reindex([*POLICIES]).itertuples(index=False)
+        lines.append(
+            f"{stream + ', ' + evaluator:<26}{first_plan:<6}{took[stream, evaluator]:>6.0f} ms"
+            + "".join(f"{f'{m:.2f} ({a:.2f}-{b:.2f})':>18}" for m, a, b in shown)
+        )
+    return "\n".join(lines)
 
 
 def measure(
@@ -229,8 +342,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--policy", default="threshold")
     parser.add_argument("--output", default="count", choices=["count", "arrow"])
     parser.add_argument("--evaluators", nargs="+", default=["tree", "zstream"])
+    parser.add_argument("--policies", type=int, default=5, help="repetitions of the policies")
     parser.add_argument("--windows", type=int, nargs="*", default=[100, 400], help="of switches")
     given = parser.parse_args(arguments)
+    if given.policies:
+        its = measure_policies(
+            given.rounds, given.batch_size, given.policies, given.seed, given.output
+        )
+        print(summary_of_policies(its))
     rows, switches = measure(
         given.evaluators,
         given.rounds,

@@ -168,9 +168,9 @@ def adapt(
 ) -> AdaptiveResult | AdaptiveWorkloadMatches:
     """Find all matches of a pattern or a workload in ``stream`` by plans that follow its statistics.
 
-    The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
-    selectivities of its last events are sampled; before each one the policy compares the averages
-    over the last rounds with the running plan, and may have the generator or planner make a new one. The
+    The stream is processed in rounds of ``batch_size`` events. Before each one the policy compares the
+    averages of the arrival rates and selectivities over the last rounds, sampled of their last events, with the
+    running plan, and may have the generator or planner make a new one. The
     new plan takes over the state of the old one, or rebuilds it from the events of the last windows. The
     matches are those of :func:`cepbench.evaluate` with any one plan.
 
@@ -198,7 +198,7 @@ def adapt(
         By how much the running plan has to cost more than a new one, relative to that, for the new
         one to be installed; c in [mei2009]_.
     policy : str
-        A name in ``ADAPTATION_POLICIES``, in any case; by default ``amortized``, by which planning is a
+        A name in ``ADAPTATION_POLICIES``, in any case; by default ``amortized``, by which adapting is a
         small share of the run.
     initial : OrderPlan, TreePlan, UnionPlan or WorkloadPlan, optional
         The first plan; by default one is made for the statistics of the first round.
@@ -224,7 +224,8 @@ def adapt(
     Source: [mei2009]_, section 5.3, for any generator, evaluator and cost; of workloads [liu2011]_,
     section 6.
 
-    Differs from the papers: it samples a bounded number of events of each round, and pairs within a
+    Differs from the papers: the default policy does not plan at every change that exceeds the threshold, but
+    where that pays (``policy="threshold"`` is the papers'); it samples a bounded number of events of each round, and pairs within a
     round only; a rebuilt run sees the events of one window again, or of three if the pattern negates,
     has groups or consumes events.
     """

@@ -1,14 +1,14 @@
 """Windowed averages of a pattern's statistics [mei2009]_, section 5.3, sampled round by round.
 
-A round's sample is one kernel call and one row of numbers, so that rounds in which nothing changes
-cost little.
+A round's sample is one kernel call and one row of numbers, and is drawn when it is asked for: rounds of which
+nobody asks cost nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -59,6 +59,11 @@ _Estimate = tuple[float, float]
 _ACTIVE, _EVENTS, _FIRST = 0, 1, 4
 
 
+def rounds_of(batch_size: int) -> int:
+    """How many rounds the averages are over."""
+    return min(ROUNDS, max(1, SPAN // batch_size))
+
+
 class Averages(Stateful):
     """The rates and selectivities over the last rounds, together of :data:`SPAN` events."""
 
@@ -96,43 +101,42 @@ class Averages(Stateful):
         self._totals = np.empty(len(self._pairs), np.int64)
         self._drawn = np.empty((len(self._pairs), 2, PAIRS), np.int64)
         self._type_names: tuple[str, ...] | None = None
-        self._rounds: deque[np.ndarray] = deque(maxlen=min(ROUNDS, max(1, SPAN // batch_size)))
+        self._rounds: deque[Round] = deque(maxlen=rounds_of(batch_size))
         self._current: Averaged | None = None
 
     def add(self, events: EventStream) -> None:
-        """Sample the last events of a round."""
-        self._rounds.append(self._sample(events))
+        """Note the last events of a round."""
+        self._rounds.append(Round(self._sample, events[-EVENTS:]))
         self._current = None
 
     def current(self) -> Averaged | None:
         """The averages; None before the first round."""
         if self._current is None and self._rounds:
-            numbers = reduce(np.add, self._rounds)
-            self._current = self._averaged(numbers, PAIRS * len(self._rounds))
+            self._current = self._averaged(tuple(self._rounds), PAIRS * len(self._rounds))
         return self._current
 
     def of(self, events: EventStream) -> Averaged:
         """The statistics of some events alone."""
-        return self._averaged(self._sample(events), PAIRS)
+        return self._averaged((Round(self._sample, events[-EVENTS:]),), PAIRS)
 
     def of_all(self, events: EventStream) -> Averaged:
         """The statistics of some events alone, measured as well as by default."""
         found = slice_sample(self._pattern, events, self._seed, ALL_PAIRS)
-        return self._averaged(_numbers(found), ALL_PAIRS)
+        return self._averaged((Round.of(_numbers(found)),), ALL_PAIRS)
 
     def unpacked(self, packed: Any) -> Averaged:
         """What :attr:`Averaged.packed` is of; a SnapshotError for other variables or pairs."""
         numbers, most = packed
-        return self._averaged(self._checked(numbers), most)
+        return self._averaged((Round.of(self._checked(numbers)),), most)
 
     @property
     def _numbers(self) -> np.ndarray:
         """Those of each round, a row each."""
-        return np.array(self._rounds, np.float64)
+        return np.array([its.numbers for its in self._rounds], np.float64)
 
     @_numbers.setter
     def _numbers(self, rows: np.ndarray) -> None:
-        self._rounds.extend(map(self._checked, rows))
+        self._rounds.extend(Round.of(self._checked(row)) for row in rows)
 
     def _checked(self, packed: Any) -> np.ndarray:
         numbers = np.asarray(packed, np.float64)
@@ -140,12 +144,11 @@ class Averages(Stateful):
             raise SnapshotError("the snapshot is damaged: its averages are of another pattern")
         return numbers
 
-    def _averaged(self, numbers: np.ndarray, most: int) -> Averaged:
-        return Averaged(self._pattern, self._names, self._pairs, numbers.tolist(), most)
+    def _averaged(self, rounds: Sequence[Round], most: int) -> Averaged:
+        return Averaged(self._pattern, self._names, self._pairs, rounds, most)
 
     def _sample(self, events: EventStream) -> np.ndarray:
-        """The numbers of a round."""
-        events = events[-EVENTS:]
+        """The numbers of the last events of a round."""
         if events.type_names is not self._type_names:
             self._type_names = events.type_names
             self._is_of = np.zeros((len(self._names), len(events.type_names)), np.bool_)
@@ -242,8 +245,32 @@ class _Tested:
         return self._previous[name]
 
 
+class Round:
+    """The last events of a round, whose numbers are sampled when they are asked for."""
+
+    def __init__(self, sample: Callable[[EventStream], np.ndarray], events: EventStream) -> None:
+        self._unsampled: tuple[Callable[[EventStream], np.ndarray], EventStream] | None
+        self._unsampled = sample, events
+
+    @classmethod
+    def of(cls, numbers: np.ndarray) -> Round:
+        """One whose numbers are known."""
+        found = cls.__new__(cls)
+        found._unsampled, found.numbers = None, numbers
+        return found
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Those of the sample; float64. The events are kept no longer."""
+        assert self._unsampled is not None  # else they were set
+        sample, events = self._unsampled
+        found = sample(events)
+        self._unsampled = None
+        return found
+
+
 class Averaged:
-    """The statistics that the numbers of some rounds, which it keeps ``packed``, amount to.
+    """The statistics that the numbers of some rounds amount to, computed when they are asked for.
 
     What was not seen at all counts as half an event or half a candidate, as otherwise plans that begin
     with it would cost nothing.
@@ -254,23 +281,46 @@ class Averaged:
         pattern: Pattern,
         names: Sequence[str],
         pairs: Sequence[tuple[str, ...]],
-        numbers: list[float],
+        rounds: Sequence[Round],
         most: int,
     ) -> None:
-        self._names = names
-        self.packed = numbers, most
-        seconds = max(numbers[_ACTIVE], pattern.window.seconds)
-        at = _FIRST + len(names)
-        events, pairs_of_all, pairs_of_one = numbers[_EVENTS:_FIRST]
-        self._stream_rate = events / seconds
-        self._partitions = pairs_of_all / pairs_of_one if pairs_of_one else None
-        self._rates: dict[str, _Estimate] = {}
-        for name, count in zip(names, numbers[_FIRST:at], strict=True):
+        self._window = pattern.window.seconds
+        self._names, self._pairs, self._rounds, self._most = names, pairs, rounds, most
+
+    @cached_property
+    def packed(self) -> tuple[list[float], int]:
+        """What :meth:`Averages.unpacked` reads; JSON-serializable."""
+        numbers = reduce(np.add, (its.numbers for its in self._rounds))
+        return numbers.tolist(), self._most
+
+    @cached_property
+    def _seconds(self) -> float:
+        return max(self.packed[0][_ACTIVE], self._window)
+
+    @property
+    def _stream_rate(self) -> float:
+        return self.packed[0][_EVENTS] / self._seconds
+
+    @property
+    def _partitions(self) -> float | None:
+        pairs_of_all, pairs_of_one = self.packed[0][_EVENTS + 1 : _FIRST]
+        return pairs_of_all / pairs_of_one if pairs_of_one else None
+
+    @cached_property
+    def _rates(self) -> dict[str, _Estimate]:
+        found = {}
+        for name, count in zip(self._names, self.packed[0][_FIRST:], strict=False):
             seen = max(count, 0.5)
-            self._rates[name] = seen / seconds, math.sqrt(seen) / seconds
-        self._selectivities: dict[tuple[str, str], _Estimate] = {}
-        candidates, held = numbers[at : at + len(pairs)], numbers[at + len(pairs) :]
-        for key, possible, fitting in zip(pairs, candidates, held, strict=True):
+            found[name] = seen / self._seconds, math.sqrt(seen) / self._seconds
+        return found
+
+    @cached_property
+    def _selectivities(self) -> dict[tuple[str, str], _Estimate]:
+        found: dict[tuple[str, str], _Estimate] = {}
+        numbers, most = self.packed
+        at, size = _FIRST + len(self._names), len(self._pairs)
+        candidates, held = numbers[at : at + size], numbers[at + size :]
+        for key, possible, fitting in zip(self._pairs, candidates, held, strict=True):
             if not possible:
                 continue
             # Where all candidates of a round were tested, they are still a sample of what is to come.
@@ -278,11 +328,10 @@ class Averaged:
             share = max(fitting / possible, 0.5 / drawn)
             error = math.sqrt(share * (1 - share) / drawn)
             pair = key[0], key[1]
-            before, its_error = self._selectivities.get(pair, (1.0, 0.0))
+            before, its_error = found.get(pair, (1.0, 0.0))
             # Conditions on different elements of a set are assumed independent.
-            self._selectivities[pair] = (
-                before * share, math.hypot(before * error, share * its_error)
-            )  # fmt: skip
+            found[pair] = before * share, math.hypot(before * error, share * its_error)
+        return found
 
     @cached_property
     def statistics(self) -> Statistics:

@@ -57,7 +57,7 @@ class AdaptiveDetector(Detector):
     report them. Events are processed in rounds of ``batch_size``, counted from the first one on, and
     plans are changed before the last piece of a round that is pushed is processed. So how the stream is
     divided matters only to the first plan, which is made for what the first push has of the first
-    round.
+    round, and to a policy that amortizes, by work that is not the same in other batches.
 
     Parameters
     ----------
@@ -133,15 +133,16 @@ class AdaptiveDetector(Detector):
         }
         self._plans: Plans
         plan: Any
+        opened: Any = None
         queries = queries_from(pattern)
         if queries.by_query:
-            self._plans, plan = WorkloadPlans.of(queries, asked, **how)
+            self._plans, plan, opened = WorkloadPlans.of(queries, asked, **how)
         else:
             self._plans, plan = PatternPlans.of(queries, asked, **how)
         self.output, self.partial_match_limit = output, partial_match_limit
         self.options = dict(options or {})
         self._start(position)
-        self._run = Rounds(self._plans, plan)
+        self._run = Rounds(self._plans, plan, opened)
         if not queries.by_query:
             self.pattern, self.evaluator = queries, self._run.inner.evaluator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -13,6 +14,7 @@ from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.detection.workload_evaluate import in_written_order
 from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
+from cepbench.engines.runs.result import Metrics
 from cepbench.errors import AdaptationError
 from cepbench.patterns.model import (
     Aggregate,
@@ -27,9 +29,14 @@ from cepbench.patterns.model import (
 from cepbench.planning.costs.bounds import check_bounded, log_lower_bound
 from cepbench.planning.costs.branches import branch_problems, log_plan_cost
 from cepbench.planning.costs.costed import CostedProblem
-from cepbench.planning.costs.engine_work import joining_seconds
+from cepbench.planning.costs.engine_work import (
+    counted_seconds,
+    joining_seconds,
+    opening_seconds,
+)
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
+from cepbench.planning.costs.zstream_columnar import EVENT
 from cepbench.planning.planners.generate import check_takes, plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.plans.model import AnyPlan
@@ -39,9 +46,9 @@ from cepbench.planning.statistics.model import Statistics
 #: The default cost.
 COST = "throughput"
 
-#: Seconds that planning takes for a branch, switching included; if the cost is one of joins, for each variable,
-#: or for two of the sets of variables that an exact generator tries.
-PLANNING = 1e-3
+#: How many times as long as opening a run planning takes for a branch, switching included, and for each variable, or
+#: for two of the sets of variables that an exact generator tries, if the cost is one of joins.
+PLANNING, JOINS = 4.0, 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,14 +147,27 @@ class PatternPlans(Plans):
     @property
     def planning_seconds(self) -> float:
         sizes = [len(branch.planned_names) for branch in self.queries.branches()]
-        if self.cost.form == "sets":
-            return PLANNING * len(sizes)
-        return PLANNING * sum(2**n / 2 if self.generator.exact else n for n in sizes)
+        times = PLANNING * len(sizes)
+        if self.cost.form != "sets":
+            times += JOINS * sum(2**n / 2 if self.generator.exact else n for n in sizes)
+        return times * opening_seconds()
+
+    def counted_seconds(self, metrics: Metrics) -> float:
+        items = len(self.queries.variables)
+        written = 0 if self.task.output == "count" else items * metrics.matches
+        name = self.task.evaluator.name
+        return counted_seconds(name, metrics.events, items, metrics.work, written=written)
 
     def expected_seconds(self, plan: AnyPlan, statistics: Statistics) -> float:
-        counts, engine = self.task.output == "count", self.task.evaluator.name
-        seconds = joining_seconds(self.queries, statistics, plan, engine, counts=counts)
+        pattern, counts = self.queries, self.task.output == "count"
+        engine = self.task.evaluator.name
         assert statistics.stream_rate is not None  # averages have it
+        if engine == "zstream" and pattern.strategy.name == "any":
+            cost = cost_from("zstream-columnar-count" if counts else "zstream-columnar")
+            problems = branch_problems(pattern, statistics, cost=cost)
+            seconds = EVENT * math.exp(log_plan_cost(plan, problems)) / pattern.window.seconds
+        else:
+            seconds = joining_seconds(pattern, statistics, plan, engine, counts=counts)
         return seconds / statistics.stream_rate
 
     def text(self, plan: AnyPlan) -> str:

@@ -41,8 +41,6 @@ class Situation:
     gain: float
     #: The number of the round, from 0.
     round: int
-    #: Events since a plan was last made, those of this round included.
-    since: int
 
     @property
     def statistics(self) -> Any:
@@ -83,12 +81,6 @@ class Situation:
         found: float = self.plans.log_bound(self.plan, self.problems)
         return found
 
-    @property
-    def expected_seconds(self) -> float:
-        """What the running plan is expected to take for the events since a plan was last made."""
-        found: float = self.since * self.plans.expected_seconds(self.plan, self.statistics)
-        return found
-
     def changes(self) -> Iterator[tuple[str, float, float]]:
         """Name, previous and current value of each statistic that differs by more than its error."""
         return iter(()) if self.planned is None else self.averages.changes(self.planned)
@@ -103,6 +95,8 @@ class AdaptationPolicy:
     function: Callable[[Situation], str | None]
     #: Whether it sees this round's own statistics, measured in full.
     foresees: bool = False
+    #: Whether it is asked only where adapting is a small share of the run, and a plan has to be expected to take less time.
+    amortizes: bool = False
     description: str = ""
 
     @property
@@ -128,9 +122,6 @@ class AdaptationPolicy:
         return found
 
 
-#: The share of a run's time that planning may take under the policy ``amortized``.
-SHARE = 0.04
-
 #: Name → adaptation policy, in the order of registration.
 ADAPTATION_POLICIES = Registry(
     AdaptationPolicy,
@@ -141,13 +132,17 @@ ADAPTATION_POLICIES = Registry(
 )
 
 
-def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F]:
+def adaptation_policy(
+    name: str, *, foresees: bool = False, amortizes: bool = False
+) -> Callable[[_F], _F]:
     """Register the decorated function as an adaptation policy; it is returned unchanged.
 
     Registering a name again, compared without regard to case, ``-`` and ``_``, replaces a
     user-defined policy; built-in ones cannot be replaced. One that ``foresees`` sees each round's
     own statistics, measured in full, instead of sampled averages: for comparison, as that takes
-    time.
+    time. One that ``amortizes`` is asked in rounds up to which samples, plans and changes together, another
+    plan included, are a small share of what the run takes by its counted work; and a plan is installed only
+    if it is expected to take less time, by the gain, besides costing less.
 
     Raises AdaptationError if the name is that of a built-in policy, or the decorated object is not
     callable.
@@ -161,10 +156,11 @@ def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F
     """
     ADAPTATION_POLICIES.check_name(name)
     foresees = flag(foresees, f"{name}: foresees", AdaptationError)
+    amortizes = flag(amortizes, f"{name}: amortizes", AdaptationError)
 
     def entry(function: Callable[[Situation], str | None]) -> AdaptationPolicy:
         about = (function.__doc__ or "").strip().partition("\n")[0]
-        return AdaptationPolicy(name, function, foresees, about)
+        return AdaptationPolicy(name, function, foresees, amortizes, about)
 
     return ADAPTATION_POLICIES.decorator(name, entry)
 
@@ -187,16 +183,13 @@ def threshold(situation: Situation) -> str | None:
     return reason
 
 
-@adaptation_policy("amortized")
+@adaptation_policy("amortized", amortizes=True)
 def amortized(situation: Situation) -> str | None:
-    """As ``threshold``, once planning is a small share of what the run takes; the default.
+    """As ``threshold``, while adapting is a small share of what the run takes; the default.
 
-    Both are expected times, so that an installation plans for the same stream at the same events.
+    Both are times by work, not by a clock, so that an installation plans for the same stream at the same events.
     """
-    reason = threshold(situation)
-    if reason is None or SHARE * situation.expected_seconds < situation.plans.planning_seconds:
-        return None
-    return reason
+    return threshold(situation)
 
 
 @adaptation_policy("bound")

@@ -10,6 +10,10 @@ Under ``STRATEGY consuming`` the new run must not bind the events of matches rep
 such an event still negates. So the pattern is run with the additional condition on each positive
 variable that its event is not taken; the attribute is added to the batches.
 
+A policy that amortizes is asked where sampling and planning take a small share of the run. All of these times are
+by work, of the run by its counters, priced as an installation measured it: the same stream is planned for at the
+same events, whatever else the machine does.
+
 Differs from [mei2009]_: a switch rebuilds the state at once, not in the next assembly round, and
 events are kept once, not in the leaf buffers of each engine, so that any engine can switch. From
 [liu2011]_: there all intermediate results are discarded and rebuilt; taking over those that both plans have
@@ -27,12 +31,14 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.adaptation.averages import EVENTS, Averaged, Averages, averaged
+from cepbench.engines.adaptation.averages import EVENTS, Averaged, Averages, averaged, rounds_of
 from cepbench.engines.adaptation.policies import AdaptationPolicy, Situation, relative_gain
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
 from cepbench.engines.runs.protocol import Arguments
+from cepbench.engines.runs.result import Metrics
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.planning.costs.engine_work import opening_seconds
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
@@ -43,6 +49,19 @@ from cepbench.streams.recent import RecentEvents
 #: For how many windows events are kept: a match may wait for one window after its last event, so its
 #: first one is up to two windows old, and a negated item may look back one window from the last one.
 _WINDOWS_KEPT = 3
+
+#: The share of a run's time that adapting may take under a policy that amortizes it, and its samples.
+SHARE, SAMPLES = 0.025, 0.015
+
+#: Another plan may also take this share of what the run took more than at the pace just after the last one was made.
+RISK = 0.25
+
+#: How many times as long as opening a run a round's sample for a query takes.
+SAMPLING = 0.5
+
+#: Seconds that a run has to take by its counted work, at its pace so far, for its counters to be read again: some
+#: hundred times as long as reading them takes.
+_READ = 5e-3
 
 #: Attribute that is 1 for the events of matches reported before, under the consuming strategy.
 TAKEN = "cepbench_taken"
@@ -115,7 +134,11 @@ class Plans(ABC):
     @property
     @abstractmethod
     def planning_seconds(self) -> float:
-        """What a plan and a change to it are expected to take."""
+        """What a plan and a change to it are expected to take, but for what the change rebuilds."""
+
+    @abstractmethod
+    def counted_seconds(self, metrics: Metrics) -> float:
+        """What a run is expected to have taken for the work that it counted."""
 
     @abstractmethod
     def expected_seconds(self, plan: Any, statistics: Any) -> float:
@@ -155,11 +178,13 @@ class Rounds(Stateful):
     """A run by several plans in turn."""
 
     SAVED = (
-        "_position", "_time", "_averages", "_planned_for", "_planned_at", "_switched", "_recent", "_taken",
+        "_position", "_time", "_averages", "_planned_for", "_looked", "_sampled", "_spent", "_seconds", "_counted", "_pace", "_usual", "_excess",
+        "_switched", "_recent", "_taken",
         "_running", "inner",
     )  # fmt: skip
 
-    def __init__(self, plans: Plans, plan: Any) -> None:
+    def __init__(self, plans: Plans, plan: Any, opened: Any = None) -> None:
+        """With what a detector with the first plan is, if one was opened."""
         self.plans = plans
         self._position = plans.asked.position
         self._averages = {
@@ -170,13 +195,21 @@ class Rounds(Stateful):
         self._recent = RecentEvents(self._attributes, plans.span, self._position, EVENTS)
         #: The averages of each query with which a plan was last made.
         self._made_for: Mapping[str, Averaged] | None = None
-        #: The position of the first event since a plan was last made.
-        self._planned_at = self._position
+        #: Seconds that samples, and plans and changes, are expected to have taken.
+        self._sampled = self._spent = 0.0
+        #: The rounds up to the last one whose samples the policy was shown.
+        self._looked = 0
+        #: What so many events took by their counted work.
+        self._seconds, self._counted = 0.0, 0
+        #: What an event took when the counters were last read, and just after a plan was last made if they were; and
+        #: how much more than that the run took since.
+        self._pace = self._excess = 0.0
+        self._usual: float | None = None
         self._time: int | None = None
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
         self.first = self.plan = plan
-        self.inner: Detector = plans.opened(plan, self._position)
+        self.inner: Detector = plans.opened(plan, self._position) if opened is None else opened
         self.switches: list[Switch] = []
 
     @property
@@ -205,6 +238,8 @@ class Rounds(Stateful):
             yield events
             self._time = int(events.timestamps[-1])
             self._position += len(events)
+            if known + len(events) == size and self.plans.policy.amortizes:
+                self._count(number + 1)
 
     def finish(self) -> Any:
         """What waited for the end of the stream."""
@@ -238,13 +273,23 @@ class Rounds(Stateful):
             self._taken = np.concatenate((kept, *bound)).astype(np.int64)
 
     def _adapt(self, number: int, events: EventStream) -> None:
-        """Sample a round's events, and change the plan if the policy and the costs say so."""
+        """Note a round's events, and change the plan if the policy and the costs say so."""
         plans = self.plans
         began = time.perf_counter()
-        measured: dict[str, Any] = {}
-        for query, its in self._averages.items():
+        for its in self._averages.values():
             its.add(events)
-            measured[query] = its.of_all(events) if plans.policy.foresees else its.current()
+        if plans.policy.amortizes:
+            # Whoever else asked for them, or took a snapshot.
+            samples = len(self._averages) * min(number + 1 - self._looked, rounds_of(len(events)))
+            sampling = SAMPLING * opening_seconds() * samples
+            if self._sampled + sampling > SAMPLES * self._expected(number + 1):
+                return
+            self._sampled += sampling
+            self._looked = number + 1
+        measured: dict[str, Any] = {
+            query: its.of_all(events) if plans.policy.foresees else its.current()
+            for query, its in self._averages.items()
+        }
         situation = Situation(
             plans=plans,
             plan=self.plan,
@@ -253,22 +298,54 @@ class Rounds(Stateful):
             threshold=plans.threshold,
             gain=plans.gain,
             round=number,
-            since=plans.asked.position + (number + 1) * plans.batch_size - self._planned_at,
         )
         reason = plans.policy.reason(situation)
-        if reason is None:
+        if reason is None or (plans.policy.amortizes and not self._affords_plan(number + 1)):
             return
         plan = plans.following(plans.plan(situation.problems), self.plan)
-        self._made_for, self._planned_at = measured, self._position
+        self._made_for, self._usual, self._excess = measured, self._pace, 0.0
+        self._spent += plans.planning_seconds
         if plans.text(plan) == plans.text(self.plan):
             return
         gain = relative_gain(situation.log_cost, plans.noted_cost(plan))
-        if gain > plans.gain:
+        if gain > plans.gain and (not plans.policy.amortizes or self._is_faster(plan, situation)):
             self._install(plan, reason, gain, began)
+
+    def _affords_plan(self, rounds: int) -> bool:
+        """Whether another plan takes a small share of so many rounds, or of what the run now takes more than usual."""
+        planning, seconds = self.plans.planning_seconds, self._expected(rounds)
+        return (
+            self._sampled + self._spent + planning <= SHARE * seconds
+            or planning <= RISK * self._excess
+        )
+
+    def _expected(self, rounds: int) -> float:
+        """What the run is expected to take for so many rounds at its pace so far, by its counted work."""
+        events = rounds * self.plans.batch_size
+        return events * self._seconds / self._counted if self._counted else 0.0
+
+    def _is_faster(self, plan: Any, situation: Situation) -> bool:
+        """Whether the running plan is expected to take longer, by the gain, than another one."""
+        old, new = (
+            self.plans.expected_seconds(its, situation.statistics) for its in (self.plan, plan)
+        )
+        return old > (1 + self.plans.gain) * new
+
+    def _count(self, rounds: int) -> None:
+        """Read the counters after so many rounds, if the run took long enough since then at its pace so far."""
+        since = rounds * self.plans.batch_size - self._counted
+        if self._counted and self._expected(rounds) - self._seconds < _READ:
+            return
+        seconds = self.plans.counted_seconds(self.inner.metrics())
+        self._pace = (seconds - self._seconds) / since
+        self._seconds, self._counted = seconds, self._counted + since
+        if self._usual is None:
+            self._usual = self._pace
+        self._excess = max(0.0, self._excess + since * (self._pace - self._usual))
 
     def _install(self, plan: Any, reason: str, gain: float, began: float) -> None:
         self._go_on(plan)
-        old, self.plan = self.plan, plan
+        old, self.plan, self._usual, self._excess = self.plan, plan, None, 0.0
         seconds = time.perf_counter() - began
         now = 0 if self._time is None else self._time
         texts = self.plans.text(old), self.plans.text(plan)
@@ -280,7 +357,9 @@ class Rounds(Stateful):
         if self._time is not None and not new.adopt(self.inner):
             events, first = self._replayed(self._time - self.plans.span)
             new = self._opened(plan, first)
+            before = self.plans.counted_seconds(self.inner.metrics())
             new.resume(self.inner, self.marked(events, first))
+            self._spent += self.plans.counted_seconds(new.metrics()) - before
         self.inner = new
 
     def _opened(self, plan: Any, position: int) -> Any:

@@ -16,9 +16,11 @@ from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.workload_detector import WorkloadDetector
 from cepbench.engines.detection.workload_evaluate import PLANNING, workload_plan
 from cepbench.engines.runs.protocol import Arguments
+from cepbench.engines.runs.result import Metrics
 from cepbench.errors import AdaptationError, StatisticsError
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.reuse import REUSE_COSTS, ReuseProblem, plan_cost
+from cepbench.planning.costs.unit_costs import TREE, unit_costs
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
@@ -51,8 +53,8 @@ class WorkloadPlans(Plans):
         cost: str | CostModel | None,
         initial: WorkloadPlan | None,
         **how: Any,
-    ) -> tuple[Self, WorkloadPlan]:
-        """Those of the checked arguments of :class:`cepbench.AdaptiveDetector`, and the first plan."""
+    ) -> tuple[Self, WorkloadPlan, WorkloadDetector | None]:
+        """Those of the checked arguments of :class:`cepbench.AdaptiveDetector`, the first plan, and its detector if opened."""
         entry = WORKLOAD_PLANNERS.find(PLANNER if planner is None else planner)
         if entry.shares != "matches":
             able = [its.name for its in WORKLOAD_PLANNERS.values() if its.shares == "matches"]
@@ -89,9 +91,9 @@ class WorkloadPlans(Plans):
             plans.plan(statistics)
         plan = alone = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
         # A later plan may compute any query from scratch.
-        WorkloadDetector.of_plan(alone, asked)
+        opened: WorkloadDetector | None = WorkloadDetector.of_plan(alone, asked)
         if initial is not None:
-            plan = checked_plan(workload, initial)
+            plan, opened = checked_plan(workload, initial), None
             try:
                 plan_cost(plan, statistics, plans.cost, plans.evaluator)
             except StatisticsError as error:
@@ -100,7 +102,8 @@ class WorkloadPlans(Plans):
                     "as it is more specific than all queries; leave it out, or run the plan by cep.Detector"
                 ) from error
         # A mapping, as was just checked; the given one may change.
-        return replace(plans, asked=replace(asked, options=dict(asked.options or {}))), plan
+        asked = replace(asked, options=dict(asked.options or {}))
+        return replace(plans, asked=asked), plan, opened
 
     def packed(self) -> dict[str, Any]:
         names = ("planner", "generator", "cost")
@@ -163,6 +166,16 @@ class WorkloadPlans(Plans):
     @property
     def planning_seconds(self) -> float:
         return PLANNING * len(self.queries.patterns)
+
+    def counted_seconds(self, metrics: Metrics) -> float:
+        costs, work = unit_costs()["reuse"][TREE], metrics.work
+        counted = {
+            "scanned": metrics.events * len(self.queries.patterns),
+            "joined": work.get("assembled", 0),
+            "looked": work.get("source_matches", 0),
+            "tested": work.get("types_tested", 0),
+        }
+        return 1e-9 * sum(costs[kind] * amount for kind, amount in counted.items())
 
     def expected_seconds(self, plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> float:
         rate = next(iter(statistics.values())).stream_rate

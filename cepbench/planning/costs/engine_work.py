@@ -338,8 +338,7 @@ def joining_seconds(
 
     One without costs of its own is priced as ``tree``.
     """
-    alone = unit_costs()["alone"]
-    costs = alone[engine if FORMS.get(engine) == "joins" else TREE]
+    costs = _of_joins(engine)
     pairs = zip(pattern.branches(), plan.parts, strict=True)
     branches = [(EngineRows(branch, statistics), part.tree) for branch, part in pairs]
     work = _sum(
@@ -349,6 +348,43 @@ def joining_seconds(
         ]
     )
     return 1e-9 * _nanoseconds(work, costs)
+
+
+def counted_seconds(
+    engine: str, events: int, items: int, work: Mapping[str, int], *, written: int
+) -> float:
+    """What an engine is expected to have taken for joins that it counted.
+
+    No more than that: what it does not count, such as lookups by equal values, is left out.
+
+    Parameters
+    ----------
+    engine : str
+        One without costs of its own is priced as ``tree``.
+    events, items : int
+        Of the stream, and of the pattern.
+    work : mapping
+        See :mod:`cepbench.engines.runs.work`.
+    written : int
+        Positions in the matches that were listed.
+    """
+    costs = _of_joins(engine)
+    counted = {
+        "scanned": events * items,
+        "made": work.get("partial_matches_created", 0),
+        "paired_rows": work.get("comparisons", 0),
+        "written": written,
+    }
+    return 1e-9 * _nanoseconds(counted, costs)
+
+
+def opening_seconds() -> float:
+    """What a pattern takes whatever its work: how fast an installation is at what is not compiled."""
+    return 1e-9 * unit_costs()["alone"][TREE]["opened"]
+
+
+def _of_joins(engine: str) -> Mapping[str, float]:
+    return unit_costs()["alone"][engine if FORMS.get(engine) == "joins" else TREE]
 
 
 def expected_seconds(

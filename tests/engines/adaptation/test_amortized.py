@@ -1,39 +1,135 @@
-"""By default planning is a small share of a run: joins of long windows, which take minutes uncompiled."""
+"""By default adapting is a small share of a run: joins of long windows, which take minutes uncompiled."""
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.adaptation.policies import SHARE, Situation, amortized, threshold
-from tests.engines.adaptation.drifting import DRIFT, SIZE
+from cepbench.engines.adaptation.averages import rounds_of
+from cepbench.engines.adaptation.policies import Situation, amortized
+from cepbench.engines.adaptation.rounds import SAMPLES, SAMPLING, SHARE
+from cepbench.planning.costs.engine_work import opening_seconds
+from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
+
+pytestmark = pytest.mark.kernel
+
+PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
+
+#: Its best order begins with the rarest event.
+UNCONDITIONAL = "PATTERN SEQ(A a, B b, C c) WITHIN 600 units"
+
+#: Windows in which a run takes a few milliseconds, and some tenths of a second.
+SHORT, LONG = 20, 600
+
+HOW = {
+    "generator": "DP-LD",
+    "batch_size": SIZE,
+    "output": "count",
+    "evaluator": "lazy-nfa-instances",
+}
 
 
-@pytest.mark.parametrize(("generator", "cost"), [("DP-LD", "throughput"), ("ZSTREAM", "zstream")])
-def test_by_default_planning_is_a_small_share_of_the_run(generator: str, cost: str) -> None:
-    @cep.adaptation_policy("as by default")
+def asked(window: int, stream: cep.EventStream = DRIFT) -> tuple[list[Situation], cep.Result]:
+    """The situations in which the default policy was asked, and what was found."""
+    seen: list[Situation] = []
+
+    @cep.adaptation_policy("as by default", amortizes=True)
     def as_by_default(situation: Situation) -> str | None:
         seen.append(situation)
-        reason = amortized(situation)
-        if threshold(situation) is not None:
-            (waited if reason is None else planned).append(situation)
-        return reason
+        return amortized(situation)
 
-    how = {"generator": generator, "cost": cost, "batch_size": SIZE, "gain": 0.0, "output": "count"}
-    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
-    for window in (20, 2000):
-        seen: list[Situation] = []
-        waited: list[Situation] = []
-        planned: list[Situation] = []
-        found = cep.adapt(pattern.format(window), DRIFT, policy="as by default", **how)
-        its = cep.adapt(pattern.format(window), DRIFT, **how)
-        assert its.switches["position"].tolist() == found.switches["position"].tolist()
-        assert [situation.since for situation in seen[:2]] == [SIZE, 2 * SIZE]
-        expected = sum(situation.expected_seconds for situation in planned)
-        assert len(planned) * seen[0].plans.planning_seconds <= SHARE * expected
-        if window == 20:  # a few milliseconds
-            assert waited and not planned
-        else:
-            assert planned
-            later = seen[seen.index(planned[0]) + 1]
-            assert later.since == 2 * SIZE
+    found = cep.adapt(PATTERN.format(window), stream, policy="as by default", **HOW)
+    return seen, found
+
+
+def test_a_short_run_is_left_alone() -> None:
+    """Its averages are there for whoever asks for them."""
+    seen, found = asked(SHORT)
+    assert not seen and found.switches.empty
+    by_threshold = cep.adapt(PATTERN.format(SHORT), DRIFT, policy="threshold", **HOW)
+    assert not by_threshold.switches.empty
+    pd.testing.assert_frame_equal(found.statistics, by_threshold.statistics)
+    assert found.metrics.matches == by_threshold.metrics.matches
+
+
+def test_a_long_run_follows_the_stream() -> None:
+    pattern = UNCONDITIONAL
+    found, again = (cep.adapt(pattern, DRIFT, **HOW) for _ in range(2))
+    assert found.switches["position"].tolist() == again.switches["position"].tolist()
+    assert (found.switches["position"] >= SEGMENT).all()
+    assert found.plan.order[0] == "c"
+    assert found.metrics.matches == cep.evaluate(pattern, DRIFT, found.plan).metrics.matches
+
+
+def test_samples_take_a_small_share() -> None:
+    """Of the run by its counted work, so that a longer one is asked for more often."""
+    often = [0]
+    for window in (SHORT, LONG // 2, LONG):
+        seen, found = asked(window, STEADY)
+        samples = len(seen) and len(seen) + rounds_of(SIZE) - 1
+        counted = sum(situation.plans.counted_seconds(found.metrics) for situation in seen[:1])
+        assert samples * SAMPLING * opening_seconds() <= 1.1 * SAMPLES * counted
+        often.append(len(seen))
+    assert often[1] == 0 < often[2] < often[3]
+
+
+def test_plans_take_a_small_share() -> None:
+    """And no more than one a round, where they do not."""
+    made: list[object] = []
+    plans = []
+
+    @cep.plan_generator("NOTED", kind="order")
+    def noted(problem, rng):
+        made.append(problem)
+        return [0, 1, 2]
+
+    @cep.adaptation_policy("always")
+    def always(situation: Situation) -> str | None:
+        return "again"
+
+    @cep.adaptation_policy("eager", amortizes=True)
+    def eager(situation: Situation) -> str | None:
+        plans.append(situation.plans)
+        return "again"
+
+    how = {**HOW, "generator": "NOTED"}
+    found = cep.adapt(PATTERN.format(LONG), STEADY, policy="eager", **how)
+    # Two are made to check the arguments, and for the first round.
+    few = len(made) - 2
+    counted = plans[0].counted_seconds(found.metrics)
+    assert 0 < few * plans[0].planning_seconds <= SHARE * counted
+    assert found.switches.empty
+    made.clear()
+    cep.adapt(PATTERN.format(LONG), STEADY, policy="always", **how)
+    assert few < len(made) - 2 == len(STEADY) // SIZE
+
+
+def test_a_plan_that_only_the_cost_prefers_is_not_installed() -> None:
+    @cep.cost_model("UPSIDE DOWN", of="join")
+    def upside_down(problem, left, right):
+        return 1.0 / problem.partial_matches(left + right) if right else 0.0
+
+    good = cep.OrderPlan(["a", "c", "b"])
+    how = {**HOW, "cost": "UPSIDE DOWN", "initial": good}
+    stream = STEADY
+    by_threshold = cep.adapt(PATTERN.format(600), stream, policy="threshold", **how)
+    assert not by_threshold.switches.empty
+    found = cep.adapt(PATTERN.format(600), stream, **how)
+    assert found.plan == good
+    assert found.metrics.matches == by_threshold.metrics.matches
+    # But one that takes less time is.
+    bad = cep.OrderPlan(["b", "c", "a"])
+    (switch,) = cep.adapt(PATTERN.format(600), stream, **HOW, initial=bad).switches.itertuples()
+    assert switch.reason == "the running plan was made without statistics"
+
+
+def test_a_snapshot_keeps_what_was_spent() -> None:
+    pattern = UNCONDITIONAL
+    one, restored = (cep.AdaptiveDetector(pattern, **HOW) for _ in range(2))
+    for batch in DRIFT.batches(SIZE // 2):
+        assert one.push(batch) == restored.push(batch)
+        restored = cep.AdaptiveDetector.restore(restored.snapshot())
+    columns = ["position", "old", "new", "predicted_gain", "reason"]
+    assert not one.switches.empty
+    pd.testing.assert_frame_equal(restored.switches[columns], one.switches[columns])

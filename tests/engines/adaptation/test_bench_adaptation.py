@@ -15,8 +15,12 @@ def test_the_benchmark_runs_and_writes(monkeypatch, tmp_path, capsys) -> None:
     bench = importlib.import_module("bench_adaptation")
     out = tmp_path / "deeper" / "rows.parquet"
     short = ["--rounds", "2", "--batch-size", "4096", "--repetitions", "1", "--windows", "50"]
-    bench.main([*short, "--out", str(out)])
+    bench.main([*short, "--policies", "1", "--out", str(out)])
     shown = capsys.readouterr().out
+    first, *others = shown.splitlines()
+    assert first.endswith(" cells below 0.95 of the plan left alone")
+    low = sum(line.count(" given") + line.count(" made") for line in others[: len(bench.POLICIES)])
+    assert first.startswith(f"{low} of {2 * 11 * len(bench.POLICIES)} cells")
     rows = pd.read_parquet(out)
     plans = ["adaptive", *bench.PLANS]
     assert len(rows) == 2 * len(plans) * len(bench.SEGMENTS)
