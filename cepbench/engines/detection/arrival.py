@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from functools import partial
-from math import nan
 from typing import Any
+
+import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
@@ -18,7 +19,7 @@ from cepbench.engines.plan_runs.node_table import NodeCounts, PlanNodeTable
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator, Given, Run, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.kernels.counts import CREATED, LIFETIME
+from cepbench.kernels.counts import CREATED, LIFETIME, lifetime_shift
 from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
@@ -124,8 +125,6 @@ class ArrivalRun(StampedRun):
         if not isinstance(found, Metrics):  # of a user-defined evaluator
             return found
         rows = found.partial_matches_created
-        if self._is_beyond(rows):
-            return replace(found, mean_partial_matches=nan)
         clock = self._clock
         units = 0 if clock.last is None else (clock.last - clock.origin) // clock.unit
         if not (units and found.mean_partial_matches):  # engines of stacks store none
@@ -140,8 +139,6 @@ class ArrivalRun(StampedRun):
         found: NodeTable = self.run.node_table()
         if not isinstance(found, PlanNodeTable):
             return found
-        if any(self._is_beyond(its.counts[:, CREATED].sum()) for its in found.branches):
-            return replace(found, span=0)
         clock = self.opened_by
         return replace(
             found,
@@ -157,13 +154,10 @@ class ArrivalRun(StampedRun):
         """
         clock, counts = self.opened_by, counted.counts.copy()
         longer = counts[:, CREATED] * (clock.slots // 2 - 1)
-        counts[:, LIFETIME] = (counts[:, LIFETIME] - longer) * float(clock.unit) / clock.slots
-        return replace(counted, counts=counts, window=self.task.pattern.window.length)
-
-    def _is_beyond(self, rows: float) -> bool:
-        """Whether the times for which rows are stored may be too much for their sums in stamps."""
-        longest = self.opened_by.pattern(self.task.pattern).window.length
-        return float(rows) * longest >= 2**63
+        window = self.task.pattern.window.length
+        times = (counted.lifetimes - longer) * float(clock.unit) / clock.slots
+        counts[:, LIFETIME] = np.nan_to_num(times / (1 << lifetime_shift(window)), nan=-1.0)
+        return replace(counted, counts=counts, window=window)
 
     def adopt(self, old: ArrivalRun) -> bool:
         """See :class:`cepbench.engines.runs.protocol.Run`."""

@@ -24,6 +24,7 @@ from cepbench.engines.plan_runs.programs import (
     rule_tables,
 )
 from cepbench.engines.plan_runs.tables import PlanTables
+from cepbench.kernels.counts import lifetime_shift
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import Check
@@ -102,6 +103,7 @@ class _Writer(PlanTables):
             rules=rules,
             constants=np.array(self.programs.constants, np.float64),
             window=self.planned[0].pattern.window.length,
+            lifetime_shift=lifetime_shift(self.planned[0].pattern.window.length),
             leaves=self.leaves,
             retained=max(
                 int(self.table[: self.leaves, tables.RETAINED].max()),

@@ -27,6 +27,7 @@ from cepbench.engines.plan_runs.programs import (
     rule_tables,
 )
 from cepbench.engines.plan_runs.tables import PlanTables
+from cepbench.kernels.counts import lifetime_shift
 from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Clause, Kind, Pattern
@@ -103,6 +104,7 @@ class _Writer(PlanTables):
             rules=rules,
             constants=np.array(self.programs.constants, np.float64),
             window=first.window,
+            lifetime_shift=lifetime_shift(first.window),
             inner=inner,
             stored=first.stored,
             waits=first.waits,

@@ -18,6 +18,7 @@ from cepbench.kernels.counts import (
     TESTED,
     TRIED,
     WORK_COLUMNS,
+    lifetime_shift,
 )
 
 #: Column of a table → that of the counts of a plan that is evaluated as given.
@@ -36,6 +37,12 @@ class NodeCounts:
     counts: np.ndarray
 
     @property
+    def lifetimes(self) -> np.ndarray:
+        """The times for which each node's rows were stored, summed; float64 (nodes,), NaN if not known."""
+        found = self.counts[:, LIFETIME] * float(1 << lifetime_shift(self.window))
+        return np.where(found < 0, np.nan, found)
+
+    @property
     def partial_matches(self) -> np.ndarray:
         """The metrics of the nodes whose rows are partial matches."""
         return self.counts[self.leaves : -1]
@@ -46,7 +53,7 @@ class NodeCounts:
         """
         counts = self.counts
         work = WORK if counts.shape[1] == WORK_COLUMNS else {}
-        lifetime = counts[:, LIFETIME].astype(float)
+        lifetime = self.lifetimes
         lifetime[: self.leaves] = counts[: self.leaves, CREATED] * float(self.window)
         lifetime[-1] = np.nan
         return pd.DataFrame(

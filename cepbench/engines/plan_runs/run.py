@@ -117,13 +117,14 @@ class PlanRun(Stateful):
         span = self._span()
         branches = [branch for engine in self._engines for branch in engine.node_counts()]
         created = reduce(np.add, (branch.partial_matches.sum(axis=0) for branch in branches))
+        stored = sum(branch.lifetimes[branch.leaves : -1].sum() for branch in branches)
         peaks = reduce(np.add, (engine.peaks for engine in self._engines))
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
         return Metrics(
             partial_matches_created=int(created[counts.CREATED]),
-            mean_partial_matches=int(created[counts.LIFETIME]) / span if span else 0.0,
+            mean_partial_matches=float(stored) / span if span else 0.0,
             peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
             peak_buffered_events=int(peaks[counts.PEAK_EVENTS]),
             peak_bytes=int(peaks[counts.PEAK_BYTES]),

@@ -175,7 +175,7 @@ class Assembly:
                 tally[counts.NANOSECONDS] = time.perf_counter_ns() - since
             if join is not joins[-1] and not self._operators.chosen:
                 tally[counts.CREATED] = made
-                tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
+                tally[counts.LIFETIME] = self._lifetime(made, self._span(number, join))
         return made
 
     def _count_negating(self) -> None:
@@ -196,6 +196,15 @@ class Assembly:
         """Make the records of one operator, from those that are in the buffers below it."""
         made = self._evaluate(number, self._operators.joins[number])
         self.tallies[len(self._leaves) + number, counts.CREATED] = made
+
+    def _lifetime(self, made: int, span: int) -> int:
+        """The sum of the times for which records are stored that extend over a sum of times; -1 if these may
+        have been more than 64 bits.
+        """
+        window = self._operators.window
+        if made * window >= 1 << 63:
+            return -1
+        return (made * window - span) >> counts.lifetime_shift(window)
 
     def _span(self, number: int, join: Join) -> int:
         """The sum of the times that an operator's new records extend over."""
@@ -442,7 +451,7 @@ class Assembly:
         if number < len(self._operators.joins) - 1:
             span = sum(abs(its) for _, its in found)
             tally[counts.CREATED] = made
-            tally[counts.LIFETIME] = made * self._operators.window - span
+            tally[counts.LIFETIME] = self._lifetime(made, span)
         return made
 
     def _counted_star(self, number: int, star: Star, firsts: Sequence[int]) -> list[int]:
@@ -545,7 +554,7 @@ class Assembly:
         made, span, _ = results[0].tolist()
         tally = self.tallies[len(self._leaves) + number]
         tally[counts.CREATED] = made
-        tally[counts.LIFETIME] = made * self._operators.window - span
+        tally[counts.LIFETIME] = self._lifetime(made, span)
         return int(results[:, 2].sum())
 
     def _list_last(self, count: int, last: counted.Last, inputs: tuple[Any, ...]) -> None:

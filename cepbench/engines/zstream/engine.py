@@ -346,7 +346,11 @@ class ZStreamEngine(PlanEngine):
 
     def _count(self, assembly: Assembly, found: int) -> None:
         """Add up what a round took."""
+        lost = (
+            np.minimum(self._counts[:, counts.LIFETIME], assembly.tallies[:, counts.LIFETIME]) < 0
+        )
         self._counts += assembly.tallies
+        self._counts[lost, counts.LIFETIME] = -1
         self._counts[-1, counts.CREATED] += found
         taken = sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
         self._tally_bytes(assembly.bytes + taken)

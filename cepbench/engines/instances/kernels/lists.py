@@ -61,7 +61,7 @@ def append(node, first, last, passes, plan, state, scratch):
     if passes == 1 and plan.nodes[node, tables.IS_ROOT] == 0:
         state.counts[node, counts.CREATED] += 1
         span = state.events[last & mask, tables.TIME] - state.events[first & mask, tables.TIME]
-        state.counts[node, counts.LIFETIME] += plan.window - span
+        state.counts[node, counts.LIFETIME] += (plan.window - span) >> plan.lifetime_shift
 
 
 @njit_in_place

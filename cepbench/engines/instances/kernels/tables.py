@@ -32,6 +32,7 @@ class Plan(NamedTuple):
     rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
     constants: np.ndarray  #: float64, read by programs
     window: int  #: in the unit of the timestamps
+    lifetime_shift: int  #: of the window; see :mod:`cepbench.kernels.counts`
     leaves: int  #: how many leaves there are; the others are inner nodes
     retained: int  #: for how many windows events are stored
     late: bool  #: whether matches are deferred, as a negated event may follow all others

@@ -10,7 +10,7 @@ from cepbench.engines.joins.kernels.checks import has_checks, sift
 from cepbench.engines.joins.kernels.join import has_drivers, join_node
 from cepbench.engines.joins.kernels.output import emit
 from cepbench.engines.joins.kernels.pool import compacted
-from cepbench.engines.joins.kernels.rows import spans_of_fresh
+from cepbench.engines.joins.kernels.rows import lifetimes_of_fresh
 from cepbench.engines.joins.kernels.sets import join_sets
 from cepbench.engines.joins.kernels.steps import copy_counts, finish_step, lay_out_step, take_back
 from cepbench.kernels import counts
@@ -177,9 +177,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             if extras is not None and has_checks(node, plan):
                 sift(node, plan, state, scratch)
             if not is_root:
-                created = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
-                spans = spans_of_fresh(node, plan, state)
-                state.counts[node, counts.LIFETIME] += plan.window * created - spans
+                state.counts[node, counts.LIFETIME] += lifetimes_of_fresh(node, plan, state)
             if pace.watched:
                 since = _watch(node, since, state, scratch)
             at[_NODE] += 1

@@ -81,8 +81,8 @@ def _gather(arena, source, exact, begin, chosen, column):
 
 
 @njit_in_place
-def spans_of_fresh(node, plan, state):
-    """The sum over a node's fresh rows of latest minus earliest timestamp."""
+def lifetimes_of_fresh(node, plan, state):
+    """The sum of the times for which a node's fresh rows are stored; see :mod:`cepbench.kernels.counts`."""
     fresh = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
     first = (
         tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
@@ -95,7 +95,7 @@ def spans_of_fresh(node, plan, state):
     earliest, latest = state.ints[first : first + fresh], state.ints[last : last + fresh]
     total = 0
     for row in range(fresh):
-        total += latest[row] - earliest[row]
+        total += (plan.window - latest[row] + earliest[row]) >> plan.lifetime_shift
     return total
 
 

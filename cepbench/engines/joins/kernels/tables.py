@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
     constants: np.ndarray  #: float64, read by programs
     window: int  #: in the unit of the timestamps
+    lifetime_shift: int  #: of the window; see :mod:`cepbench.kernels.counts`
     inner: int  #: number of the first inner node; leaves and checks come before it
     stored: bool  #: whether rows of the root are stored before they are emitted
     waits: int  #: WAITS_NOT, WAITS_EARLIEST or WAITS_LATEST
