@@ -54,9 +54,12 @@ def compile_kernels() -> None:
 
 def compile_side_by_side() -> None:
     """Compile the same in a few processes, at most one a core, with a line of progress."""
-    # Each part is compiled in a process of its own, since LLVM does not give memory back.
+    # Each part is compiled in a process of its own, since LLVM does not give memory back: forked from one that has
+    # imported what all need, which takes longer than most parts.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["cepbench.experiments.sweeps.warm_up"])
     with ProcessPoolExecutor(
-        min(_MOST, os.cpu_count() or 1), multiprocessing.get_context("spawn"), max_tasks_per_child=1
+        min(_MOST, os.cpu_count() or 1), context, max_tasks_per_child=1
     ) as pool:
         running = [pool.submit(_compile_part, name) for name in _PARTS]
         with tqdm(total=len(running), desc="compiling kernels", unit=" parts") as bar:
