@@ -42,6 +42,9 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 # Compiled modules are kept for the next process, which tests and notebooks start many of.
 export PYTHONDONTWRITEBYTECODE :=
 
+# At the end of what follows in a line of a recipe, the seconds that it took: $(call took,NAME,>FILE).
+took = began=$$(date +%s); trap 'echo "$(1): $$(($$(date +%s) - began)) s" $(2)' EXIT;
+
 .DEFAULT_GOAL := help
 .PHONY: help env test soak report report-check docs sweep lint format lab bench bench-history bench-peers peers conformance artifact clean
 
@@ -66,21 +69,28 @@ $(BUILT): pyproject.toml requirements.txt
 		echo "make: $(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
 		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
 	@echo "installing into $(VENV) (a few minutes) ..."
-# Whatever has not the hash in the lock is an error. setuptools, which builds pyspark and cepbench, comes
-# first and from the lock too. uv is faster, but reads none of pip's settings: whoever has any gets pip.
-	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.txt >$(VENV)/setuptools.txt
-	@locked() { \
-		"$$@" --require-hashes -r $(VENV)/setuptools.txt && \
+# Whatever has not the hash in the lock is an error. uv, which takes a fifth of pip's time, comes first and from the lock
+# too, with setuptools, which builds pyspark and cepbench. Of pip's settings it gets index and certificates. Those that
+# only name more places are left out, since the files have the same hashes there; any other puts "false" in the place of
+# uv. Where uv fails, pip installs. Archives in the wheel of pyspark are compressed already: it stores them as they are.
+	@sed -n '/^setuptools==/,/[^\\]$$/p; /^uv==/,/[^\\]$$/p' requirements.txt >$(VENV)/installers.txt
+	@printf '[bdist_wheel]\ncompression=stored\n' >$(VENV)/stored.cfg
+	@$(call took,packages,>$(VENV)/took) export DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/stored.cfg"; \
+	pip() { $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile "$$@"; }; \
+	uv() { env $$($(BIN)/python -m pip config list | sort -r | sed -E "s/^(global|:env:)\.//; \
+		/^(constraint|disable-pip-version-check|extra-index-url|find-links|(default-)?timeout)=/d; \
+		s/^index-url='(.*)'/UV_DEFAULT_INDEX=\1/; s/^cert='(.*)'/SSL_CERT_FILE=\1/; \
+		/^(UV_DEFAULT_INDEX|SSL_CERT_FILE)=/!s/.*/false/") \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python "$$@"; }; \
+	locked() { \
 		"$$@" --require-hashes --no-build-isolation -r requirements.txt && \
 		"$$@" --no-deps --no-build-isolation -e .; }; \
-	if command -v uv >/dev/null 2>&1 && [ -z "$$($(BIN)/python -m pip config list 2>/dev/null)" ] \
-		&& locked uv pip install --quiet --python $(BIN)/python; then :; \
-	else \
-		locked $(BIN)/python -m pip install --quiet --disable-pip-version-check; fi
-	@$(BIN)/python -m cepbench.experiments.sweeps.warm_up
-	-@$(BIN)/python -m cepbench.experiments.sweeps.unit_costs
-	-@$(BIN)/python -m cepbench.spark.class_archive
-	@touch $@
+	pip --require-hashes -r $(VENV)/installers.txt && { locked uv || locked pip; }
+	@$(call took,compiled kernels,>>$(VENV)/took) $(BIN)/python -m cepbench.experiments.sweeps.warm_up
+# Java starts on the other core.
+	-@$(call took,costs of engines and classes of Spark,>>$(VENV)/took) $(BIN)/python -m cepbench.spark.class_archive & \
+		$(BIN)/python -m cepbench.experiments.sweeps.unit_costs; wait
+	@mv $(VENV)/took $@
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
@@ -95,13 +105,16 @@ soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or RO
 report: docs  ## the site, reports/index.html; PROFILE=quick (minutes), full or reference; STUDIES=KEYS
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) \
 		$(addprefix --study ,$(STUDIES)) $(REPORT_ARGS)
+	@echo "before it, the environment once:"; cat $(BUILT) build/docs/took
 
 report-check: $(BUILT)  ## the tests of the report that was built last, in reports/
 	CEPBENCH_REPORT=reports $(BIN)/python -m pytest -n $(WORKERS) tests/report $(PYTEST_ARGS)
 
 # A part of the site, which links to it and back; read again only where something has changed.
 docs: $(BUILT)  ## the site's documentation alone, with the reference: reports/docs/index.html
-	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html -d build/docs docs reports/docs
+	@mkdir -p build/docs
+	$(call took,documentation,>build/docs/took) \
+		$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html -d build/docs docs reports/docs
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
 sweep: $(BUILT)  ## a sweep, SWEEP=FILE; else those of the report: estimated, resumed if killed
