@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -71,10 +74,65 @@ def test_every_pin_has_the_hashes_of_its_files() -> None:
 def test_the_environment_is_made_of_the_lock_alone() -> None:
     """Also what builds packages without a wheel; only the checkout itself has no hash."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    steps = re.findall(r'"\$\$@" (.*?)(?: &&|;)', makefile)
+    steps = re.findall(r'(?:"\$\$@"|\tpip) (-.*?)(?: &&|;)', makefile)
     lock, checkout = "--require-hashes", "--no-deps --no-build-isolation -e ."
-    assert [step for step in steps if lock not in step] == [checkout] == steps[-1:]
+    assert [step for step in steps if lock not in step] == [checkout]
     assert len(steps) == 3 and lock + " --no-build-isolation -r requirements.txt" in steps
+
+
+#: Writes what it is called by; as Python it lists the settings of pip, and as uv may fail.
+STAND_IN = """\
+#!/bin/sh
+case "$*" in
+*"pip config list") cat settings ;;
+*pip\\ install*) echo "$(basename "$0") $UV_DEFAULT_INDEX $SSL_CERT_FILE $*" >>calls; test ! -e "$(basename "$0").fails" ;;
+esac
+"""
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", "uv   "),
+        (":env:.timeout='9'\nglobal.find-links='/wheels'\n", "uv   "),
+        (
+            "global.index-url='https://b/simple'\nglobal.cert='/c.pem'\n",
+            "uv https://b/simple /c.pem ",
+        ),
+        (":env:.index-url='https://a'\nglobal.index-url='https://b'\n", "uv https://a  "),
+        ("global.index-url='https://b'\nglobal.trusted-host='b'\n", "python   "),
+        ("install.index-url='https://b'\n", "python   "),
+        ("uv fails", "python   "),
+    ],
+)
+def test_uv_installs_unless_pip_has_settings_that_it_lacks(
+    tmp_path: Path, settings: str, expected: str
+) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    binaries = tmp_path / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name in ("python", "uv"):
+        (binaries / name).write_text(STAND_IN, encoding="utf-8")
+        (binaries / name).chmod(0o755)
+    if settings == "uv fails":
+        (tmp_path / "uv.fails").touch()
+        settings = ""
+    (tmp_path / "settings").write_text(settings, encoding="utf-8")
+    subprocess.run(
+        ["make", "env", f"PYTHON={binaries / 'python'}"],
+        cwd=tmp_path, check=True, capture_output=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+    )  # fmt: skip
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert "-r .venv/installers.txt" in calls[0] and calls[0].startswith("python ")
+    assert calls[-2].startswith(expected) and calls[-2].endswith("-r requirements.txt")
+    assert calls[-1].startswith(expected) and calls[-1].endswith("-e .")
+    first = (tmp_path / ".venv" / "installers.txt").read_text(encoding="utf-8")
+    assert re.findall("^[a-z]+", first, re.MULTILINE) == ["setuptools", "uv"]
+    took = (tmp_path / ".venv" / "built").read_text(encoding="utf-8").splitlines()
+    assert [line.partition(": ")[0] for line in took][:2] == ["packages", "compiled kernels"]
 
 
 def test_peers_are_pinned_where_they_are_named_and_nowhere_else() -> None:

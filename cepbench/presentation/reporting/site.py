@@ -203,7 +203,8 @@ def build_report(
         steps.ended("notebooks")
         index = _published(target, on_progress)
         steps.ended("pages")
-        on_progress("report", steps.summary())
+        for phase, seconds in steps.phases.items():
+            on_progress(phase, f"{seconds:.0f} s")
         return index
 
 
@@ -241,7 +242,8 @@ class Steps:
     ) -> None:
         self._tell, self._weights, self._clock = tell, dict(weights), clock
         self._left, self._began = dict(weights), clock()
-        self._phases: dict[str, float] = {}
+        #: What has ended → the seconds that it took.
+        self.phases: dict[str, float] = {}
 
     def __call__(self, what: str, state: str) -> None:
         if state != "running" and self._left.pop(what, 0.0):
@@ -256,11 +258,7 @@ class Steps:
     def ended(self, phase: str) -> None:
         """A phase has ended, which began where the last one did."""
         passed = self._clock() - self._began
-        self._phases[phase] = passed - sum(self._phases.values())
-
-    def summary(self) -> str:
-        """What each phase took, such as ``sweeps 391 s, notebooks 188 s, pages 12 s``."""
-        return ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in self._phases.items())
+        self.phases[phase] = passed - sum(self.phases.values())
 
 
 def publish_report(

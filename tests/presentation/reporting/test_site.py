@@ -733,7 +733,7 @@ def test_progress_says_which_step_it_is_and_about_how_long_the_rest_takes() -> N
             steps.ended("sweeps")
     steps("f", "left out")
     steps.ended("notebooks")
-    assert steps.summary() == "sweeps 240 s, notebooks 180 s"
+    assert steps.phases == {"sweeps": 240, "notebooks": 180}
     assert told == [
         ("sweep a", "120 s (step 1 of 5, about 5 min left)"),
         ("sweep b", "120 s (step 2 of 5, about 3 min left)"),
