@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stderr, suppress
@@ -57,7 +58,7 @@ def compile_side_by_side() -> None:
     # Each part is compiled in a process of its own, since LLVM does not give memory back: forked from one that has
     # imported what all need, which takes longer than most parts.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["cepbench.experiments.sweeps.warm_up"])
+    context.set_forkserver_preload([name for name in sys.modules if name.startswith("cepbench.")])
     with ProcessPoolExecutor(
         min(_MOST, os.cpu_count() or 1), context, max_tasks_per_child=1
     ) as pool:
