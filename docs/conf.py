@@ -38,6 +38,7 @@ autosummary_generate = False
 # to say.
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_use_type_comments = False  # there are none, and looking for them parses each function again
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
