@@ -69,7 +69,7 @@ $(BUILT): pyproject.toml requirements.txt
 		echo "make: $(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
 		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
 	@echo "installing into $(VENV) (a few minutes) ..."
-# Whatever has not the hash in the lock is an error. uv, which takes a fifth of pip's time, comes first and from the lock
+# Whatever has not the hash in the lock is an error. uv, which takes a third of pip's time, comes first and from the lock
 # too, with setuptools, which builds pyspark and cepbench. Of pip's settings it gets index and certificates. Those that
 # only name more places are left out, since the files have the same hashes there; any other puts "false" in the place of
 # uv. Where uv fails, pip installs. Archives in the wheel of pyspark are compressed already: it stores them as they are.
