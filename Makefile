@@ -13,7 +13,7 @@ SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
 MASTER ?=
 # How long `make soak` searches (ten minutes), or how often it goes over the files; its first seed;
-# how many examples a property gets that has 20 in `make test`; and where.
+# how many examples a property gets that has 10 in `make test`; and where.
 SECONDS ?=
 ROUNDS ?=
 SEED ?=

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.testing
@@ -21,7 +21,7 @@ from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.planning.costs.models import COST_MODELS
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
-from tests.budgets import DEEPER, SOAK, USUAL
+from tests.budgets import DEEPER, INTERPRETED, SOAK, USUAL, covering
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ settings.register_profile("usual", max_examples=USUAL, derandomize=True, **_COMM
 # Shrinking takes minutes here; the same test compiled gives the small example.
 settings.register_profile(
     "interpreted",
-    max_examples=7,
+    max_examples=2,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
     **_COMMON,
@@ -47,9 +47,8 @@ settings.register_profile(
     "thorough", max_examples=int(os.environ.get("CEPBENCH_EXAMPLES", "2000")), **_COMMON
 )
 
-_INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if _INTERPRETED else "usual")
+    os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if INTERPRETED else "usual")
 )
 
 # A short-lived Java starts faster so, also one that a notebook or a command starts.
@@ -79,6 +78,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_ONE_WORKER.get(folder, "spark")))
         if "seeds" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.seeded)
+    if INTERPRETED:
+        items[:] = _each_value_once(items)
+
+
+def _each_value_once(items: Sequence[Any]) -> Iterator[Any]:
+    """Of each test the cases that have every value of its parameters between them."""
+    tables: dict[str, list[Any]] = {}
+    for item in items:
+        tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tables.values():
+        if len(cases) == 1:
+            yield from cases
+        else:
+            yield from covering(cases, lambda case: map(repr, case.callspec.params.values()))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -118,7 +131,7 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], Sequence[int]]:
 
     def drawn(number: int) -> Sequence[int]:
         if SOAK is None:
-            return range(number)
+            return range(1 if INTERPRETED else number)
         rng = random.Random(f"{SOAK} {request.node.nodeid}")
         found = [rng.randrange(2**31) for _ in range(DEEPER * number)]
         request.node.user_properties.append(("seeds", len(found)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 import cepbench.planning.planners  # noqa: F401  (registers them)
 from cepbench.planning.planners.registry import PLAN_GENERATORS
+from tests.budgets import INTERPRETED
 
 BUILT_IN = [name for name, generator in PLAN_GENERATORS.items() if generator.is_builtin]
 
@@ -22,5 +22,4 @@ def affordable(names: Iterable[str]) -> list[str]:
 
     The annealing ones try thousands of neighbours for each plan; there they are tested over a few.
     """
-    interpreted = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-    return [name for name in names if not (interpreted and name in ("SA", "2PO"))]
+    return [name for name in names if not (INTERPRETED and name in ("SA", "2PO"))]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.budgets import INTERPRETED
 from tests.contract.declared import REFUSALS
 
 
@@ -82,7 +83,7 @@ def explored(
     for its in seeds:
 
         @seed(f"{name} {its}")
-        @settings(max_examples=each, database=None, suppress_health_check=checks)
+        @settings(max_examples=2 if INTERPRETED else each, database=None, suppress_health_check=checks)
         @given(data=st.data())
         def cases(data: st.DataObject) -> None:
             check(data)

@@ -46,14 +46,14 @@ Seeds = Callable[[int], Sequence[int]]
 
 @pytest.mark.parametrize("family", ALL)
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_family(family: str, data: st.DataObject) -> None:
     _by_all(data.draw(contract_cases(st.just(ALL[family]))), data)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @given(data=st.data())
-@examples(4)
+@examples(2)
 def test_structure(structure: str, data: st.DataObject) -> None:
     _by_all(data.draw(structure_cases(structure)), data)
 

@@ -217,7 +217,7 @@ OF_TWIN = {
 @pytest.mark.parametrize("engine", OF_TWIN)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.pattern)
 @given(data=st.data(), cuts=CUTS)
-@examples(8)
+@examples(4)
 def test_runs_work_as_counted_by_hand(
     query: Query, engine: str, data: st.DataObject, cuts: list[int]
 ) -> None:
@@ -314,7 +314,7 @@ PATTERNS = (
 
 @pytest.mark.parametrize("evaluator", [e for e in SAID if e in cep.EVALUATORS and e not in VARIES])
 @given(events=streams(), cuts=CUTS, text=st.sampled_from(PATTERNS))
-@examples(8)
+@examples(4)
 def test_work_is_the_same_however_the_stream_is_cut(
     evaluator: str, events: list[Event], cuts: list[int], text: str
 ) -> None:

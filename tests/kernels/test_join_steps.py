@@ -205,7 +205,7 @@ _HOLDS = {
     values=st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan, -np.inf]), min_size=1),
     seed=st.integers(0, 999),
 )
-@examples(7)
+@examples(4)
 def test_short_and_long_ranges(
     operator: str,
     tree: tuple,
@@ -278,7 +278,7 @@ def test_as_many_pairs_as_can_be_listed(inner: int, output: str) -> None:
     values=st.lists(st.sampled_from([0.0, -0.0, 1.0, np.nan, np.inf, -1e300, 7e8]), min_size=1),
     seed=st.integers(0, 99),
 )
-@examples(12)
+@examples(6)
 def test_equal_values_are_found_by_an_index(
     operator: str, rest: str, tree: tuple, window: int, values: list[float], seed: int
 ) -> None:

@@ -55,7 +55,7 @@ def test_matches_are_enumerated_as_listed(
     first_chunk=st.sampled_from([4, 5, 6, 7, 1000]),
     members=st.integers(1, 3),
 )
-@examples(40)
+@examples(20)
 def test_roots_of_one_run_are_enumerated_as_each_by_itself(
     drawn: tuple[Drawn, list[bool], np.ndarray, np.ndarray], first_chunk: int, members: int
 ) -> None:

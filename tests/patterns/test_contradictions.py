@@ -166,14 +166,14 @@ def some_values_fit(clauses: list[list[Comparison]]) -> bool:
     )
 
 
-@examples(150)
+@examples(75)
 @given(st.lists(comparisons.filter(lambda c: any(c.attributes())), max_size=6))
 def test_orders_are_refused_exactly_where_no_values_fit(found: list[Comparison]) -> None:
     clauses = [[comparison] for comparison in found]
     assert is_refused(clauses) == (not some_values_fit(clauses))
 
 
-@examples(100)
+@examples(50)
 @given(
     st.lists(
         st.lists(comparisons.filter(lambda c: any(c.attributes())), min_size=1, max_size=2),

@@ -69,7 +69,7 @@ def drawn(random: Random) -> pd.DataFrame:
     )
 
 
-@examples(60)
+@examples(30)
 @given(random=st.randoms(use_true_random=False))
 def test_the_state_machine_reports_some_of_the_matches(random: Random) -> None:
     events = drawn(random)

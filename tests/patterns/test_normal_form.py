@@ -77,7 +77,7 @@ trees = st.recursive(
 )
 
 
-@examples(200)
+@examples(100)
 @given(trees)
 def test_it_holds_exactly_where_the_condition_is_true(condition: Condition) -> None:
     conjuncts = conjunctive_normal_form(condition)
@@ -86,7 +86,7 @@ def test_it_holds_exactly_where_the_condition_is_true(condition: Condition) -> N
         assert holds(conjuncts, row) == (truth(condition, row) is True)
 
 
-@examples(100)
+@examples(50)
 @given(trees)
 def test_nothing_in_it_repeats_or_follows_from_the_rest(condition: Condition) -> None:
     sets = [frozenset(conjunct) for conjunct in conjunctive_normal_form(condition)]

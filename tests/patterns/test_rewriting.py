@@ -112,7 +112,6 @@ def as_sets(pattern: Pattern, case: Case) -> set[frozenset[tuple[str, Any]]]:
 
 @pytest.mark.parametrize("rule", EXAMPLES)
 @given(data=st.data())
-@examples(20)
 def test_a_rule_keeps_the_matches(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))
     (its,) = (each for each in RULES if each.name == rule)
@@ -126,7 +125,7 @@ def test_a_rule_keeps_the_matches(rule: str, data: st.DataObject) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("rule", EXAMPLES)
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_an_engine_runs_what_is_left(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))
     pattern = cep.rewrite(case.pattern, time="ts").pattern
@@ -138,7 +137,7 @@ def test_an_engine_runs_what_is_left(rule: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", ["everything", *GROUP_FAMILIES])
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_any_pattern_keeps_its_matches(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases((FAMILIES | GROUP_FAMILIES)[family]))
     found = cep.rewrite(case.pattern)

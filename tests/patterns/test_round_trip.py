@@ -242,7 +242,7 @@ def is_allowed(
     return True
 
 
-@examples(80)
+@examples(40)
 @given(patterns(), st.booleans())
 def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool) -> None:
     text = pattern.describe() if over_lines else str(pattern)
@@ -258,7 +258,7 @@ def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool)
         assert parse(text) == pattern
 
 
-@examples(40)
+@examples(20)
 @given(patterns())
 def test_branches_share_everything_but_the_alternatives(pattern: Pattern) -> None:
     branches = pattern.branches()
@@ -313,7 +313,7 @@ WHOLE = [
 ]
 
 
-@examples(100)
+@examples(50)
 @given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=14), st.data())
 @example(["\u2028", "\n"], None)
 @example(["\r", "\n", "(", "\n"], None)
@@ -362,7 +362,7 @@ ODD = [
 ]
 
 
-@examples(100)
+@examples(50)
 @given(st.data())
 def test_mutated_texts_give_patterns_that_read_back_or_short_named_errors(data: Any) -> None:
     text = data.draw(st.sampled_from(WHOLE))

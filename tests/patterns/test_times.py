@@ -169,7 +169,7 @@ def test_an_attribute_of_that_name_is_an_attribute() -> None:
 ticks = st.integers(-(2**62), 2**62)
 
 
-@examples(50)
+@examples(25)
 @given(ticks, st.one_of(ticks, st.integers(-3, 3)), st.integers(-3, 3), st.integers(0, LONGEST))
 def test_differences_and_order_are_exact(
     earlier: int, apart: int, near: int, duration: int

@@ -99,7 +99,6 @@ def listed(frame: Any) -> list[tuple[str, ...]]:
     ("evaluator", "is_datetime"),
     crossed(["lazy-nfa", "tree", "sase"], [False, True]),
 )
-@examples(20)
 @given(random=st.randoms(use_true_random=False))
 def test_the_counterpart_has_the_same_rows(
     random: Random, evaluator: str, is_datetime: bool
@@ -110,7 +109,7 @@ def test_the_counterpart_has_the_same_rows(
 @pytest.mark.parametrize(
     ("evaluator", "is_datetime"), crossed(["sase", "sase-backtrack"], [False, True])
 )
-@examples(40)
+@examples(20)
 @given(random=st.randoms(use_true_random=False))
 def test_gaps_end_at_the_first_row_that_fits(
     random: Random, evaluator: str, is_datetime: bool

@@ -63,7 +63,7 @@ def check(pattern: RowPattern, frame: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("is_datetime", [False, True])
-@examples(100)
+@examples(50)
 @given(random=st.randoms(use_true_random=False))
 def test_conditions_hold_where_the_standard_says(random: Random, is_datetime: bool) -> None:
     """Of one row, and of the last of three rows before which all are allowed."""
@@ -85,7 +85,7 @@ def test_conditions_hold_where_the_standard_says(random: Random, is_datetime: bo
 
 
 @pytest.mark.parametrize("is_datetime", [False, True])
-@examples(100)
+@examples(50)
 @given(random=st.randoms(use_true_random=False))
 def test_any_row_pattern_returns_what_the_standard_says(random: Random, is_datetime: bool) -> None:
     pattern = Drawn(random, is_datetime=is_datetime).pattern

@@ -310,7 +310,7 @@ PRICES = st.lists(
 
 
 @given(PRICES)
-@examples(15)
+@examples(8)
 def test_differences_are_those_of_the_decimals(prices: list[Decimal]) -> None:
     floats = np.array([float(price) for price in prices])
     exact = [float(later - earlier) for earlier, later in itertools.pairwise(prices)]

@@ -38,7 +38,7 @@ REBUILDING = replace(ZSTREAM, adopts=False)
 
 @pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction", "groups"])
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_switches_inside_a_window(family: str, data: st.DataObject) -> None:
     """From every plan to every other one, with the buffers and without."""
     case = data.draw(construct_cases((FAMILIES | GROUP_FAMILIES)[family], sizes=(3, 4)))

@@ -34,7 +34,7 @@ def segment(*rates: float) -> EventStream:
 
 
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_a_draw_is_one_of_each_stratum_of_all_candidates(data: st.DataObject) -> None:
     n, most = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 9))
     codes = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))

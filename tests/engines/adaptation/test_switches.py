@@ -54,7 +54,7 @@ def always() -> None:
 
 
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_every_evaluator_whatever_the_rounds(data: st.DataObject) -> None:
     """Which plans run in which rounds does not depend on how the stream is divided."""
     case = data.draw(cases(sizes=(2, 4), operators=(Operator.SEQ,)))

@@ -92,7 +92,7 @@ def test_a_given_plan_is_replaced_if_it_is_bad() -> None:
 
 
 @given(workloads(), frames(), st.data())
-@examples(15)
+@examples(8)
 def test_planners_in_every_round(workload, frame, data) -> None:
     @adaptation_policy("always")
     def planned_anew(situation: object) -> str:

@@ -70,7 +70,7 @@ def _needed(chosen: dict[str, Reuse], hidden: set[str]) -> tuple[dict[str, Reuse
 
 
 @given(switched(), frames(), st.data())
-@examples(10)
+@examples(5)
 def test_forced_switches(drawn, frame, data) -> None:
     workload, plans = drawn
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)

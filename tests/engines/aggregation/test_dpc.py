@@ -42,7 +42,7 @@ def within_the_window(case: Case) -> Case:
 
 
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_values_while_nothing_expires(data: st.DataObject) -> None:
     case = within_the_window(data.draw(counted()))
     emit, scope = data.draw(st.sampled_from(EMITS)), data.draw(st.sampled_from(SCOPES))
@@ -60,7 +60,7 @@ def test_values_while_nothing_expires(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_an_event_that_expires_is_refused(data: st.DataObject) -> None:
     case = data.draw(counted())
     times = case.events["time"].tolist()

@@ -33,7 +33,7 @@ def expected(kinds: str, times: list[int], number: int, items: str, window: int)
 
 
 @given(data=st.data())
-@examples(40)
+@examples(20)
 def test_counts_of_any_size(data: st.DataObject) -> None:
     # A timestamp multiplies counts by the number of its events.
     size, number = data.draw(st.integers(1, 20)), data.draw(st.sampled_from([1, 3, 100]))

@@ -66,7 +66,7 @@ def _asked(draw: st.DrawFn, pattern: Pattern, shared: tuple[Grouping, ...]) -> P
 
 
 @given(plan=plans(), frame=frames(), data=st.data())
-@examples(10)
+@examples(5)
 def test_values_are_those_of_each_query_alone(plan, frame, data) -> None:
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
     emit, scope = data.draw(st.sampled_from(EMITS)), data.draw(st.sampled_from(SCOPES))

@@ -41,7 +41,7 @@ def arrivals(data: st.DataObject, stream: cep.EventStream, slack: int) -> list[c
 
 
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_values_are_those_of_the_events_in_order(data: st.DataObject) -> None:
     case = data.draw(aggregate_cases(SEQUENCES) | aggregate_cases())
     unit = 10**9 if case.pattern.window.is_datetime else 1

@@ -38,7 +38,7 @@ def check_rounds(case: Case, scope: str, most: int) -> None:
 
 
 @given(case=aggregate_cases(), scope=st.sampled_from(["window", "trigger", "stream"]))
-@examples(12)
+@examples(6)
 def test_a_batch_is_processed_in_rounds(case: Case, scope: str) -> None:
     check_rounds(case, scope, 3)
 

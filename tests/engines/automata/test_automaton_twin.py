@@ -50,7 +50,7 @@ def test_query_3(function: str, output: str, expected: set[tuple[str, int]]) -> 
 
 @pytest.mark.parametrize("family", AUTOMATA)
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_the_strategies_that_both_have(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(AUTOMATA[family]))
     pattern = replace(case.pattern, output=data.draw(st.sampled_from(["all", "non_overlap"])))
@@ -59,7 +59,7 @@ def test_the_strategies_that_both_have(family: str, data: st.DataObject) -> None
 
 @pytest.mark.parametrize("family", NEXT)
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_every_match_under_next_is_one_under_any(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(NEXT[family]))
     found = {match for _, match in automaton_matches(case.pattern, case.events)}

@@ -96,7 +96,7 @@ def test_a_run_fails_where_no_formula_holds() -> None:
 @pytest.mark.parametrize("families", [AUTOMATA, NEXT], ids=["any or contiguity", "next"])
 @pytest.mark.parametrize("family", AUTOMATA)
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_a_trace_finds_the_matches_of_the_naive_automaton(
     family: str, families: dict[str, Family], data: st.DataObject
 ) -> None:
@@ -132,7 +132,7 @@ def present(value: object) -> object:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_the_runs_merged_are_those_of_the_engine(data: st.DataObject) -> None:
     case = data.draw(construct_cases(NEXT["automaton"]))
     # Nothing expires, and no two events have one timestamp.
@@ -270,7 +270,7 @@ def test_a_trace_is_of_a_short_stream() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
-@examples(10)
+@examples(5)
 def test_query_2_finds_what_is_reachable_in_time(shipments: list[tuple[int, int]]) -> None:
     """Section 3.3: sites that a series of shipments leads to from site 0."""
     frame = pd.DataFrame(

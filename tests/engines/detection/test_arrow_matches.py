@@ -50,7 +50,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plan = data.draw(branch_plans("tree", case.pattern))

@@ -87,7 +87,7 @@ def table_of(frame: pd.DataFrame) -> dict[int, int]:
 
 @pytest.mark.parametrize("text", PATTERNS)
 @given(stream=streams(), size=st.integers(1, 12))
-@examples(4)
+@examples(2)
 def test_everything_said_is_true_of_the_list(text: str, stream: cep.EventStream, size: int) -> None:
     pattern = cep.parse(text)
     rows = listed(pattern, stream)
@@ -146,7 +146,7 @@ RETURNS = [
 
 @pytest.mark.parametrize("returns", RETURNS)
 @given(stream=streams())
-@examples(4)
+@examples(2)
 def test_columns_of_return_are_those_of_the_list(returns: str, stream: cep.EventStream) -> None:
     y = np.where(np.arange(len(stream)) % 4 == 3, np.nan, stream.attributes["x"] * 7 % 5)
     stream = replace(stream, attributes={**stream.attributes, "y": y})

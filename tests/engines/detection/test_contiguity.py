@@ -56,7 +56,7 @@ def neighbours(
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity"])
 @pytest.mark.parametrize("kinds", ["??A?", "ABAB", "?A"])
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObject) -> None:
     frame = events(3_000, data.draw(st.integers(0, 9)))
     window = data.draw(st.sampled_from([5, 60, 10_000]))

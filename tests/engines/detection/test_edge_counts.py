@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kernel
 
 @pytest.mark.parametrize("family", BOTH)
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_edges_passed_are_the_moves_of_the_trace(family: str, data: st.DataObject) -> None:
     case = drawn(family, data)
     if case is None:

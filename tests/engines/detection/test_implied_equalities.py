@@ -94,7 +94,7 @@ def equal_cases(draw: st.DrawFn, *, sets: bool) -> Case:
 
 @pytest.mark.parametrize("evaluator", PLANNED)
 @given(data=st.data())
-@examples(12)
+@examples(6)
 def test_any_equalities_any_plan(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(equal_cases(sets=evaluator != "zstream"))
     # A union is made of plans of one kind.

@@ -44,7 +44,7 @@ def naive_cube(pattern, frame, levels) -> Counter:
 
 
 @given(frame=event_frames(most=12), data=st.data())
-@examples(40)
+@examples(20)
 def test_every_level_is_counted_match_by_match(frame, data) -> None:
     hierarchy = data.draw(st.sampled_from([*HIERARCHIES, None]))
     text = data.draw(st.sampled_from(QUERIES))

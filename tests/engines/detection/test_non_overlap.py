@@ -71,7 +71,7 @@ LIVE = {
 
 @pytest.mark.parametrize("what", LIVE)
 @given(data=st.data())
-@examples(3)
+@examples(2)
 def test_one_event_at_a_time(what: str, data: st.DataObject) -> None:
     text, window, written, reported, keyless = LIVE[what]
     pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN {window} units")

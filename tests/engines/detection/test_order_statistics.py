@@ -58,7 +58,7 @@ def is_compared(pattern: Pattern) -> bool:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
     """After each batch, restored after any of them."""
     case = data.draw(compared_cases())
@@ -77,7 +77,7 @@ def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
     case = data.draw(compared_cases(("SEQ", "AND")))
     counts = [MatchAggregate("COUNT")]

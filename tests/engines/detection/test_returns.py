@@ -49,7 +49,7 @@ def test_values_of_sets_after_events_have_gone(evaluator: str, size: int) -> Non
 
 @pytest.mark.parametrize("family", ["Kleene and negation", "disjunction", "everything"])
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_columns_are_those_of_the_twin(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     asked = replace(case.pattern, returns=data.draw(returns(case.pattern)))

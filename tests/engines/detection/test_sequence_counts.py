@@ -47,7 +47,7 @@ def task_of(pattern: Pattern) -> BranchTask:
 @pytest.mark.kernel
 @pytest.mark.parametrize("wide", [False, True], ids=["integers", "digits"])
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_the_matches_of_the_naive_twin(wide: bool, data: st.DataObject) -> None:
     """Whatever the sequence, after each batch, restored after any of them."""
     case = data.draw(construct_cases(SEQUENCES))

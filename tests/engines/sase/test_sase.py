@@ -118,7 +118,7 @@ def test_runs_as_old_as_the_window_outlive_the_removal_of_older_ones(name: str) 
 @pytest.mark.kernel
 @pytest.mark.parametrize("strategy", ["any", "next", "partition_contiguity(s)"])
 @given(data=st.data())
-@examples(6)
+@examples(3)
 def test_keys_that_come_and_go_one_event_at_a_time(strategy: str, data: st.DataObject) -> None:
     """Runs wait in their partition, also those that began with missing values, over ties and restores."""
     keys = data.draw(st.sampled_from(["[s]", "[s] AND [y]"]))
@@ -151,7 +151,7 @@ def test_keys_that_come_and_go_one_event_at_a_time(strategy: str, data: st.DataO
 
 @pytest.mark.kernel
 @given(events=event_frames(("A", "B"), 12))
-@examples(8)
+@examples(4)
 def test_a_loop_that_compares_with_its_least_or_greatest_value(events: pd.DataFrame) -> None:
     """An event of which the comparison says that it is neither does not change them."""
     for operator in COMPARISONS:
@@ -205,7 +205,7 @@ def test_many_runs_are_an_error(evaluator: str) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", BOTH)
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_graphs_have_the_matches(family: str, data: st.DataObject) -> None:
     """Of a run, or made of listed matches: with NOT, OR over the same variables, and OUTPUT."""
     case = data.draw(construct_cases(BOTH[family]))

@@ -73,7 +73,7 @@ def tied_cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(40)
+@examples(20)
 def test_written_equalities_change_no_match(data: st.DataObject) -> None:
     case = data.draw(tied_cases())
     try:

@@ -45,7 +45,7 @@ def random_tree(rng: np.random.Generator, members: list[int]):
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9))
-@examples(40)
+@examples(20)
 def test_costs_equal_the_papers_formulas(operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def test_costs_equal_the_papers_formulas(operator, time_selectivity, seed, n) ->
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7))
-@examples(25)
+@examples(13)
 def test_node_sizes_are_those_of_prefixes_and_of_nodes_in_post_order(
     operator, time_selectivity, seed, n
 ) -> None:
@@ -171,7 +171,7 @@ def test_a_number_too_large_for_a_float_is_an_error_never_infinity() -> None:
 
 
 @given(seed=st.integers(0, 999), n=st.integers(2, 6), factor=st.integers(2, 50))
-@examples(25)
+@examples(13)
 def test_scaling_the_window_scales_every_prefix(seed, n, factor) -> None:
     case = random_case(seed, n, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)

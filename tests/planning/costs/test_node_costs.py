@@ -50,7 +50,7 @@ def log_node_costs(case: Case, kind: str, tree: Any) -> Found:
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), latency=st.booleans())
-@examples(30)
+@examples(15)
 def test_nodes_of_a_tree(operator, time_selectivity, seed, n, latency) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(seed, n, operator, time_selectivity)
@@ -69,7 +69,7 @@ def test_nodes_of_a_tree(operator, time_selectivity, seed, n, latency) -> None:
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), latency=st.booleans())
-@examples(30)
+@examples(15)
 def test_nodes_of_an_order(operator, time_selectivity, seed, n, latency) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(seed, n, operator, time_selectivity)

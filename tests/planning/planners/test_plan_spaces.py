@@ -167,7 +167,7 @@ def test_the_plan_is_the_cheapest_of_a_larger_space(name, n) -> None:
 @readings
 @pytest.mark.parametrize("name", ["TRIVIAL", "EFREQ", "EFREQ-SETS", "GREEDY"])
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9))
-@examples(10)
+@examples(5)
 def test_a_rule_gives_its_one_order(name, operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     (order,) = SPACES[name](case)
@@ -176,7 +176,7 @@ def test_a_rule_gives_its_one_order(name, operator, time_selectivity, seed, n) -
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7))
-@examples(15)
+@examples(8)
 def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     assert naive.leaves_of(found(case, "ZSTREAM-ORD").tree) == found(case, "GREEDY").order
@@ -225,7 +225,7 @@ def test_a_long_order_is_a_local_minimum_under_all_swaps(name) -> None:
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 12))
-@examples(25)
+@examples(13)
 def test_generators_never_lose_to_those_they_contain(seed, n) -> None:
     case = random_case(seed, n, "SEQ" if seed % 2 else "AND")
     cost = {name: found(case, name, seed).log_cost for name in UNIVERSAL}
@@ -312,7 +312,7 @@ def test_a_plentiful_variable_without_conditions_comes_last(
 
 @every_generator
 @given(seed=st.integers(0, 10_000), factor=st.integers(2, 1000))
-@examples(5)
+@examples(3)
 def test_with_cardinalities_the_length_of_the_window_changes_nothing(name, seed, factor) -> None:
     case = random_case(seed, 5, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)

@@ -110,7 +110,7 @@ def trees(draw: st.DrawFn, item: Variable | Structure) -> Any:
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", ["disjunction", "consuming disjunction", "everything"])
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_any_engine_runs_any_tree(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     planned = case.pattern.planned_names

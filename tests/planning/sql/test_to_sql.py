@@ -72,7 +72,7 @@ def agree(connection: duckdb.DuckDBPyConnection, case: Case, data: st.DataObject
 
 
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
     case = data.draw(cases(nested=True))
     agree(connection, case, data)
@@ -80,7 +80,7 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(6)
+@examples(3)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     agree(connection, case, data)
@@ -88,7 +88,7 @@ def test_constructs(family: str, connection, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", ["nested negation", "everything"])
 @given(data=st.data())
-@examples(6)
+@examples(3)
 def test_under_a_concept_hierarchy(connection, family: str, data: st.DataObject) -> None:
     hierarchy = ConceptHierarchy({"A": ["B", "C"], "E": ["D"]})
     drawn = replace(FAMILIES[family], types=(3, 4, 2))
@@ -98,7 +98,7 @@ def test_under_a_concept_hierarchy(connection, family: str, data: st.DataObject)
 
 @pytest.mark.parametrize("family", list(GROUP_FAMILIES)[:3])
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_groups_by_aggregation(family: str, connection, data: st.DataObject) -> None:
     """The naive twin's matches, in the order of the evaluators."""
     case = data.draw(construct_cases(GROUP_FAMILIES[family]))
@@ -118,7 +118,7 @@ def test_groups_by_aggregation(family: str, connection, data: st.DataObject) -> 
 
 
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_columns_of_return(connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["everything"]))
     case = replace(case, pattern=replace(case.pattern, returns=data.draw(returns(case.pattern))))

@@ -80,7 +80,7 @@ def drawn_case(data: st.DataObject, family: str, dialect: str) -> Case:
 @pytest.mark.parametrize("dialect", ["trino", "flink"])
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(40)
+@examples(20)
 def test_what_is_written_has_the_matches_of_the_naive_twin(
     family: str, dialect: str, data: st.DataObject
 ) -> None:
@@ -96,7 +96,6 @@ def test_what_is_written_has_the_matches_of_the_naive_twin(
 
 
 @given(data=st.data())
-@examples(20)
 def test_joins_for_trino(connection, data: st.DataObject) -> None:
     """As DuckDB runs them, which has no MATCH_RECOGNIZE and other rules for NaN."""
     case = data.draw(construct_cases(JOINS, division=False))
@@ -113,7 +112,6 @@ def test_joins_for_trino(connection, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(20)
 def test_columns_of_return(family: str, data: st.DataObject) -> None:
     case = drawn_case(data, family, "trino")
     case = Case(replace(case.pattern, returns=data.draw(returns(case.pattern))), case.events)

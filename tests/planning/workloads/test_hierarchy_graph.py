@@ -206,7 +206,7 @@ tables = st.lists(
 ).map(lambda rows: pd.DataFrame(sorted(rows, key=lambda row: row[1]), columns=["type", "time"]))
 
 
-@examples(40)
+@examples(20)
 @given(workload=workloads, events=tables)
 def test_graph_and_stacks(workload: cep.Workload, events: pd.DataFrame) -> None:
     edges = {

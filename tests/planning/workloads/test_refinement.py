@@ -241,7 +241,7 @@ streams = st.lists(
 )
 
 
-@examples(60)
+@examples(30)
 @given(pair=pairs(), events=st.lists(streams, min_size=3, max_size=3))
 def test_projections_are_matches(pair: tuple[str, str], events: list[pd.DataFrame]) -> None:
     try:

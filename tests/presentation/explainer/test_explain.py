@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import EvaluationError, PlanError, StatisticsError, StreamError
@@ -66,7 +66,7 @@ def variables(row: Mapping[Hashable, Any]) -> list[str]:
 @readings
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 5), alpha=st.sampled_from([0, 1, 100]))
-@examples(8)
+@examples(4)
 def test_estimates_are_the_papers(operator, time_selectivity, strategy, seed, n, alpha) -> None:
     case = modelled(random_case(seed, n, operator, time_selectivity), strategy, Fraction(alpha))
     rng = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def lives(case: Case, names: list[str]) -> tuple[int, float]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", PLANNED)
 @given(data=st.data())
-@examples(8)
+@examples(4)
 def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases(sizes=(1, 4)))
     chosen = data.draw(plans_for(evaluator, case.pattern.names))
@@ -259,7 +259,7 @@ def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 4)
+@examples(3)
 def test_every_construct(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     evaluator = data.draw(st.sampled_from([e for e in able(case.pattern) if e in PLANNED]))
@@ -293,7 +293,7 @@ def test_every_construct(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_sets_of_events_against_counting(data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["nested Kleene"], sizes=(2, 4)))
     evaluator = data.draw(st.sampled_from([e for e in able(case.pattern) if e in PLANNED]))
