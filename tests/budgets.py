@@ -3,7 +3,7 @@
 A property says how many examples ``make test`` gives it, and has as many more as the profile of
 hypothesis has. A test that draws its own cases takes their seeds from the fixture ``seeds``. A table of all
 combinations becomes one of all pairs. Where kernels are not compiled, each gets the fewest that still
-run every line: two examples, one seed, every value of a table once.
+run every line: two examples, a tenth of the seeds, every value of a table once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import combinations, product
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import settings
 
 T = TypeVar("T")
@@ -25,6 +26,9 @@ SOAK = os.environ.get("CEPBENCH_SOAK")
 
 #: Whether kernels run as Python, to see what compiled ones do not raise: wrong indices, overflows.
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+#: For tests of kernels that are long streams as Python, and whose kernels others run as well.
+only_compiled = pytest.mark.skipif(INTERPRETED, reason="takes long where kernels are not compiled")
 
 #: How many seeds a test gets in a soak for one in ``make test``.
 DEEPER = 10

@@ -131,7 +131,7 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], Sequence[int]]:
 
     def drawn(number: int) -> Sequence[int]:
         if SOAK is None:
-            return range(1 if INTERPRETED else number)
+            return range(-(-number // 10) if INTERPRETED else number)
         rng = random.Random(f"{SOAK} {request.node.nodeid}")
         found = [rng.randrange(2**31) for _ in range(DEEPER * number)]
         request.node.user_properties.append(("seeds", len(found)))

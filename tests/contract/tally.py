@@ -83,7 +83,9 @@ def explored(
     for its in seeds:
 
         @seed(f"{name} {its}")
-        @settings(max_examples=2 if INTERPRETED else each, database=None, suppress_health_check=checks)
+        @settings(
+            max_examples=2 if INTERPRETED else each, database=None, suppress_health_check=checks
+        )
         @given(data=st.data())
         def cases(data: st.DataObject) -> None:
             check(data)

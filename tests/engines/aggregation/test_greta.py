@@ -11,6 +11,7 @@ from cepbench.engines.aggregation import event_graphs
 from cepbench.engines.aggregation.agreement import difference
 from cepbench.engines.aggregation.protocol import SCOPES
 from cepbench.errors import EvaluationError, PartialMatchLimitError
+from tests.budgets import only_compiled
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel
@@ -38,13 +39,13 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
         "AND b[i].x >= b[i-1].x AND b[last].x != c.x AND b[last].x < 1 AND a.x <= c.x "
         "AGG COUNT, SUM(b.x), MAX(c.x), AVG(a.k) WITHIN 60 units"
     )
-    stream = trades(1500, "ABBCCD", 5)
+    stream = trades(600, "ABBCCD", 5)
     expected = cep.aggregate(pattern, stream, "two-step", scope=scope)
     found = cep.aggregate(pattern, stream, "greta", scope=scope)
     assert difference(found.values, expected.values, found.pattern) is None
     assert (found.values["COUNT"] > 10).any()
     live = cep.Aggregator(pattern, "greta", scope=scope)
-    rows = [row for batch in stream.batches(400) for row in live.take(batch)]
+    rows = [row for batch in stream.batches(160) for row in live.take(batch)]
     assert rows == found.rows
 
 
@@ -86,6 +87,7 @@ def test_first_events_of_one_timestamp_share_counters() -> None:
     assert peaks == {"a": 602 * 300, "b": 602}
 
 
+@only_compiled
 def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused before the memory is taken; those that leave the window make room."""
     pattern = "PATTERN SEQ(A a, B b) WHERE a.x <= b.x AGG COUNT WITHIN 300 units"

@@ -33,7 +33,7 @@ def memory() -> ModuleType:
 
 def test_every_construct_has_its_rows(features, tmp_path, capsys) -> None:
     out = tmp_path / "deeper" / "rows.parquet"
-    features.main(["--events", "4000", "--repetitions", "2", "--out", str(out)])
+    features.main(["--events", "1000", "--repetitions", "2", "--out", str(out)])
     shown = capsys.readouterr().out
     rows = pd.read_parquet(out)
     assert len(rows) == len(features.FEATURES) * 2 * 2
@@ -107,7 +107,7 @@ def test_wrong_arguments_say_what_is_right(name, capsys) -> None:
 
 def test_node_times_are_measured_with_and_without(tmp_path, capsys) -> None:
     bench, out = script("bench_node_times"), tmp_path / "deeper" / "rows.parquet"
-    bench.main(["--events", "3000", "--repetitions", "3", "--out", str(out)])
+    bench.main(["--events", "1000", "--repetitions", "3", "--out", str(out)])
     shown = capsys.readouterr().out
     rows = pd.read_parquet(out)
     assert rows["pattern"].value_counts().to_dict() == dict.fromkeys(bench.PATTERNS, 3)
@@ -118,7 +118,7 @@ def test_node_times_are_measured_with_and_without(tmp_path, capsys) -> None:
 
 def test_every_plan_is_timed(tmp_path, capsys) -> None:
     bench, out = script("bench_cost_models"), tmp_path / "rows.parquet"
-    bench.main(["--events", "3000", "--repetitions", "1", "--out", str(out)])
+    bench.main(["--events", "1000", "--repetitions", "1", "--out", str(out)])
     rows = pd.read_parquet(out)
     assert set(rows["pattern"]) == set(bench.PATTERNS)
     assert rows.groupby("pattern")["matches"].nunique().eq(1).all()
@@ -127,7 +127,7 @@ def test_every_plan_is_timed(tmp_path, capsys) -> None:
 
 def test_engines_are_timed_in_turn(tmp_path, capsys) -> None:
     bench, out = script("bench_instances"), tmp_path / "deeper" / "rows.parquet"
-    bench.main(["--events", "3000", "--repetitions", "2", "--out", str(out)])
+    bench.main(["--events", "1000", "--repetitions", "2", "--out", str(out)])
     shown = capsys.readouterr().out
     rows = pd.read_parquet(out)
     assert len(rows) == 2 * 4 * len(bench.PATTERNS)
@@ -139,7 +139,7 @@ def test_engines_are_timed_in_turn(tmp_path, capsys) -> None:
 def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
     out = tmp_path / "rows.parquet"
     script("bench_sequence_counts").main(
-        ["--events", "4000", "--repetitions", "2", "--out", str(out)]
+        ["--events", "1000", "--repetitions", "2", "--out", str(out)]
     )
     rows = pd.read_parquet(out)
     assert rows["cell"].value_counts().tolist() == [2] * 10
@@ -149,7 +149,7 @@ def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
 
 def test_aggregates_have_their_rows() -> None:
     aggregates = script("bench_aggregates")
-    rows = aggregates.measure(4_000, 1, 0, full=300)
+    rows = aggregates.measure(1_000, 1, 0, full=300)
     assert rows["cell"].nunique() == len(rows)
     assert (rows["seconds"].dropna() > 0).all()
     assert aggregates.summary(rows).count("times as fast as two-step") == len(aggregates.METHODS)

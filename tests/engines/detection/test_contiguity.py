@@ -58,7 +58,7 @@ def neighbours(
 @given(data=st.data())
 @examples(2)
 def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObject) -> None:
-    frame = events(3_000, data.draw(st.integers(0, 9)))
+    frame = events(1_200, data.draw(st.integers(0, 9)))
     window = data.draw(st.sampled_from([5, 60, 10_000]))
     names = "abcd"[: len(kinds)]
     items = (

@@ -43,7 +43,7 @@ def test_goo_takes_a_small_cross_product_before_a_large_join() -> None:
 
 
 def test_joins_of_neighbours_alone(seeds) -> None:
-    for seed in seeds(20):
+    for seed in seeds(10):
         problem = random_case(seed, 8, "SEQ").problem
         adjacent = adjacency(problem)
         tree = smallest_joins(problem, adjacent)

@@ -24,7 +24,6 @@ def test_all_is_well(run) -> None:
     assert all(row["what"] in shown for row in rows)
 
 
-@pytest.mark.kernel
 def test_the_self_test(run, spark) -> None:
     rows = {row["what"]: row for row in json.loads(run("doctor --json").stdout)}
     number = rows["engines"]["found"].split()[0]
@@ -71,7 +70,6 @@ def test_whatever_breaks_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "fonts: make env, or python -m pip install" in shown
 
 
-@pytest.mark.kernel
 def test_an_engine_that_finds_fewer(run, spark, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluate = cep.evaluate
 
