@@ -20,8 +20,6 @@ from cepbench.planning.planners.greedy import greedy
 from tests.contract.snapshots import header_of, with_digest, with_header
 from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
 
-pytestmark = pytest.mark.kernel
-
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 units")
 
 #: The paper's policy plans whatever that costs.

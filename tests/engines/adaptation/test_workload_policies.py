@@ -18,8 +18,6 @@ from tests.budgets import examples
 from tests.engines.reuse.test_reuse import HIERARCHY, frames, workloads
 from tests.naive.matcher import naive_matches
 
-pytestmark = pytest.mark.kernel
-
 WORKLOAD = cep.Workload(
     {
         "q1": "PATTERN SEQ(A a, C c) WITHIN 30 units",

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.engines.detection.detector import Detector
 from cepbench.engines.plan_runs.partitions import PartitionRanks
-from cepbench.patterns.parse import parse
-from cepbench.planning.plans.model import OrderPlan
 from cepbench.streams.numeric import NumericReader
-from tests.engines.detection.strategies import Case, stream_of
-from tests.naive.matcher import naive_matches
+from tests.engines.detection.strategies import stream_of
 
 
 def events(count: int, seed: int) -> pd.DataFrame:
@@ -60,19 +54,3 @@ def test_partitions_of_the_past_are_evicted() -> None:
     places = PartitionRanks("s", 20, 1).of(stream_of(ends), reader, 0)
     assert places[:2].tolist() == [[0, 0, 0, 1], [-1, -1, -1, 0]]
     assert places[2, 3] == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["SEQ(A a, B b, B c)", "SEQ(A a, KL(B b))", "SEQ(KL(B b))", "SEQ(A a)"]
-)
-def test_contiguous_in_a_partition_whatever_the_batches(text: str) -> None:
-    pattern = parse(f"PATTERN {text} STRATEGY partition_contiguity(s) WITHIN 30 units")
-    case = Case(pattern, events(24, 1))
-    expected = naive_matches(pattern, case.events)
-    assert len(expected) > 2
-    detector = Detector(pattern, OrderPlan(pattern.names))
-    found = set()
-    for begin, end in itertools.pairwise([0, 2, 5, 9, 14, 20, 24]):
-        rows = detector.push(case.stream[begin:end]).to_numpy().tolist()
-        found |= {tuple(row) for row in rows}
-    assert found == expected

@@ -129,15 +129,6 @@ def test_the_name_of_a_planner_stands_for_its_plan_where_that_pays() -> None:
     }
 
 
-@pytest.mark.parametrize("planner", ["chase", "BOTTOM-UP", "STEINER", "NAIVE"])
-@pytest.mark.parametrize("evaluator", [None, "hierarchical-stacks"])
-def test_matches_are_the_same_by_any_planner(planner: str, evaluator: str | None) -> None:
-    stream = of_types(4_000)
-    found = cep.evaluate(FAMILY, stream, planner, evaluator=evaluator)
-    for query, its in cep.evaluate(FAMILY, stream).items():
-        pd.testing.assert_frame_equal(found[query].matches, its.matches)
-
-
 def test_each_query_runs_by_itself_where_planning_does_not_pay() -> None:
     short = cep.evaluate(FAMILY, of_types(100), "CHASE")
     assert short.steps["source"].isna().all()

@@ -28,6 +28,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
+from tests.budgets import only_compiled
 from tests.engines.detection.strategies import batches_of, event_frames, events_of, stream_of
 from tests.engines.detection.test_metrics import steady_events
 from tests.naive.matcher import naive_matches
@@ -261,6 +262,7 @@ def test_an_event_that_no_item_takes_is_not_stored() -> None:
     }  # fmt: skip
 
 
+@only_compiled
 def test_batches_of_one_event_rarely_arrange_the_stacks() -> None:
     """Pushes take no time that grows with the window."""
     (query,) = patterns("SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 100 units")
@@ -357,6 +359,7 @@ def test_a_query_opened_later_has_other_stacks() -> None:
     assert [each.push(stream[2:]) for each in (first, late, second)] == [2, 1, 2]
 
 
+@only_compiled
 def test_seconds_of_queries_on_shared_stacks() -> None:
     """Those of all queries together are those that passed; a query has those of its own work."""
     several = patterns("SEQ(A a, B b, C c) WITHIN 90 units", "SEQ(A a, B b) WITHIN 2 units")
