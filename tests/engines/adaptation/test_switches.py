@@ -19,7 +19,7 @@ from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
-from tests.budgets import examples
+from tests.budgets import examples, only_compiled
 from tests.engines.detection.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
@@ -134,6 +134,7 @@ def drifting(size: int) -> EventStream:
     return stream_of(events.assign(x=rng.random(2 * size)))
 
 
+@only_compiled
 def test_a_long_stream_with_a_window_much_shorter_than_a_round() -> None:
     """Events that are no longer needed are dropped, and what is needed is there."""
     stream = drifting(4000)

@@ -19,6 +19,7 @@ from cepbench.errors import (
 )
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
+from tests.budgets import only_compiled
 from tests.engines.detection.checks import Plan
 from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import events_of, plan_for, stream_of
@@ -119,6 +120,7 @@ CROWDED = {
 OF_SETS = [e.name for e in EVALUATORS.values() if "KL" in e.constructs]
 
 
+@only_compiled
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", OF_SETS)
 @pytest.mark.parametrize("output", ["matches", "count"])

@@ -14,6 +14,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
+from tests.budgets import only_compiled
 from tests.engines.detection.strategies import PLANNED, events_of, stream_of
 
 pytestmark = pytest.mark.kernel
@@ -77,6 +78,7 @@ def test_the_limit_is_exact_however_steps_are_put_together(
     assert [outcome(limit) for limit in range(1, 40, 3)] == moment_by_moment
 
 
+@only_compiled
 @pytest.mark.parametrize("output", ["arrow", "count"])
 def test_sets_of_earlier_windows_make_room(output: str) -> None:
     """So many sets that their pool is compacted again and again; the other engine has none."""

@@ -18,7 +18,7 @@ from cepbench.errors import UnsupportedTaskError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
 from cepbench.streams.event_stream import EventStream
-from tests.budgets import examples
+from tests.budgets import examples, only_compiled
 from tests.engines.detection.checks import check_in_batches
 from tests.engines.detection.constructs import (
     able,
@@ -30,6 +30,7 @@ from tests.naive.matcher import labelled_matches
 pytestmark = pytest.mark.kernel
 
 
+@only_compiled
 @pytest.mark.parametrize("evaluator", ["tree", "zstream", "stack-nfa"])
 def test_few_matches_are_in_memory_at_once(evaluator: str) -> None:
     """Of 600,000 matches some 1,200 are reported; all would take 14 MB."""
