@@ -78,6 +78,7 @@ def test_nothing_changes_where_nothing_does() -> None:
     assert cep.adapt(WORKLOAD, DRIFT, gain=1000.0, batch_size=SIZE, output="count").switches.empty
 
 
+@pytest.mark.kernel
 def test_a_given_plan_is_replaced_if_it_is_bad() -> None:
     bad = cep.WorkloadPlan(WORKLOAD, sources={"q1": "q2", "q2": None, "q3": None})
     how = {"initial": bad, "batch_size": SIZE, "output": "count"}
@@ -89,6 +90,7 @@ def test_a_given_plan_is_replaced_if_it_is_bad() -> None:
     assert switches["position"].iloc[0] == 0
 
 
+@pytest.mark.kernel
 @given(workloads(), frames(), st.data())
 @examples(8)
 def test_planners_in_every_round(workload, frame, data) -> None:

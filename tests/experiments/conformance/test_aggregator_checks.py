@@ -48,7 +48,6 @@ class Whole(Borrowed):
         self._inner = cep.Aggregator.restore(state)
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("name", cep.AGGREGATORS)
 def test_the_built_in_methods_pass(name: str) -> None:
     some = ["sums", "neighbours", "rise", "groups", "negation", "trend", "disjunction"]
