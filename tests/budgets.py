@@ -3,7 +3,7 @@
 A property says how many examples ``make test`` gives it, and has as many more as the profile of
 hypothesis has. A test that draws its own cases takes their seeds from the fixture ``seeds``. A table of all
 combinations becomes one of all pairs. Where kernels are not compiled, each gets the fewest that still
-run every line: two examples, a tenth of the seeds, every value of a table once, of a long table a few.
+run every line: two examples, a tenth of the seeds, every value of a table once, half of a long one.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ typer.testing._get_command = cache(typer.testing._get_command)
 #: The tests of a built report are for `make report-check`, which says where it is.
 collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]
 
-#: Cases of a test where kernels are not compiled: about so many, spread over a longer table.
+#: Of a table of more cases every second one runs where kernels are not compiled.
 MOST = 24
 
 #: Folders whose tests run one after the other in one worker: they share a Spark session, or
@@ -86,14 +86,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _each_value_once(items: Sequence[Any]) -> Iterator[Any]:
-    """Of each test the cases that have every value of its parameters between them; of many a few."""
+    """Of each test the cases that have every value of its parameters between them; of many half."""
     tables: dict[str, list[Any]] = {}
     for item in items:
         tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tables.values():
         if len(cases) > 1:
             cases = covering(cases, lambda case: map(repr, case.callspec.params.values()))
-        yield from cases[:: 1 + len(cases) // MOST]
+        yield from cases[:: 2 if len(cases) > MOST else 1]
 
 
 @pytest.hookimpl(wrapper=True)

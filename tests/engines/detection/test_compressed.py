@@ -173,6 +173,7 @@ def test_the_result_enumerates_on_demand() -> None:
     assert whole.compressed.nodes["position"].dropna().tolist() == [3, 4, 5, 5, 6]
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("number", [60, 200])
 def test_more_matches_than_could_be_listed(number: int) -> None:
     stream = stream_of(["A", *"B" * number, "C"], list(range(1, number + 3)))

@@ -411,6 +411,7 @@ def test_equalities_hold_between_any_two_variables() -> None:
     }
 
 
+@pytest.mark.kernel
 def test_events_are_looked_up_by_the_value_of_an_equality(monkeypatch) -> None:
     """Many pairs of a match and an event, few of which are equal; some events have no value."""
     count = 600

@@ -76,6 +76,7 @@ def test_figure_3_and_figure_6(
     pd.testing.assert_frame_equal(given.matches, result.matches)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("size", [1, 61, 62, 63, 124, 200])
 def test_counts_are_exact_at_any_size(size: int) -> None:
     events = stream_of(
@@ -88,13 +89,14 @@ def test_counts_are_exact_at_any_size(size: int) -> None:
     assert graph.count() == 2**size - 1
 
 
+@pytest.mark.kernel
 def test_wide_counts_expire_by_start() -> None:
     """Histories of several starts; those of a start are subtracted when its window has passed."""
     size, window = 150, 160
     times = ["A@0", "A@5", *(f"B@{i}" for i in range(10, 10 + size)), "C@160", "C@162", "C@166"]
     pattern = parse(f"PATTERN SEQ(A a, KL(B b), C c) WITHIN {window} units")
-    for rounds in (3, 1000):
-        detector = Detector(pattern, evaluator="sase", output="count")
+    for rounds, is_by_runs in ((3, False), (1000, False), (3, True)):
+        detector = Detector(pattern, evaluator="sase", output="count", node_times=is_by_runs)
         counts = [
             detector.push(batch) for batch in stream_of(events_of(" ".join(times))).batches(rounds)
         ]

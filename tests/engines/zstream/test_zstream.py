@@ -115,6 +115,14 @@ def test_rounds_that_make_many_records_are_cut() -> None:
     pd.testing.assert_frame_equal(cut.matches, whole.matches)
 
 
+@pytest.mark.parametrize("tree", [(("a", "b"), "c"), ("a", ("b", "c"))])
+def test_long_ranges_of_which_all_events_join(tree: Any) -> None:
+    events = events_of(" ".join(f"{'ABC'[i // 20]}@{i}" for i in range(18, 60)))
+    found = found_by("SEQ(A a, B b, C c) WITHIN 99 units", tree, events).matches
+    expected = product(range(2), range(2, 22), range(22, 42))
+    assert sorted(found.itertuples(index=False, name=None)) == [*expected]
+
+
 def test_counting_by_words_of_bits() -> None:
     """Without running counts, and in ranges of more than two words."""
     rng = np.random.default_rng(3)
