@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 
 import cepbench as cep
 from cepbench.engines.adaptation.averages import rounds_of
@@ -11,8 +10,6 @@ from cepbench.engines.adaptation.policies import Situation, amortized
 from cepbench.engines.adaptation.rounds import SAMPLES, SAMPLING, SHARE
 from cepbench.planning.costs.engine_work import opening_seconds
 from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
-
-pytestmark = pytest.mark.kernel
 
 PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
 
