@@ -57,8 +57,10 @@ def compile_side_by_side() -> None:
     """Compile the same in a few processes, at most one a core, with a line of progress."""
     # Each part is compiled in a process of its own, since LLVM does not give memory back: forked from one that has
     # imported what all need, which takes longer than most parts.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([name for name in sys.modules if name.startswith("cepbench.")])
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if forks else "spawn")
+    if forks:
+        context.set_forkserver_preload([name for name in sys.modules if name.startswith("cepbench.")])
     with ProcessPoolExecutor(
         min(_MOST, os.cpu_count() or 1), context, max_tasks_per_child=1
     ) as pool:
