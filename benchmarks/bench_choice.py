@@ -109,7 +109,12 @@ def of_sweep(
 
 
 def measure(
-    name: str, pattern: cep.Pattern, stream: cep.EventStream, output: str, repetitions: int
+    source: str,
+    name: str,
+    pattern: cep.Pattern,
+    stream: cep.EventStream,
+    output: str,
+    repetitions: int,
 ) -> list[dict[str, object]]:
     """A row an engine that can run the pattern."""
     asked = Arguments(evaluator=None, options=None, output=output, partial_match_limit=5_000_000)
@@ -140,6 +145,7 @@ def measure(
         if found:
             rows.append(
                 {
+                    "source": source,
                     "pattern": name,
                     "output": output,
                     "engine": engine,
@@ -155,17 +161,24 @@ def measure(
 
 
 def summary(rows: pd.DataFrame) -> str:
-    """The ratios to the fastest engine, and the errors of expected times."""
+    """The ratios to the fastest engine, by study and in all, and the errors of expected times."""
     lines, ratios = [], []
-    for (name, output), its in rows.groupby(["pattern", "output"], sort=False):
+    studies: dict[str, list[float]] = {}
+    for (source, name, output), its in rows.groupby(["source", "pattern", "output"], sort=False):
         best = its.loc[its["seconds"].idxmin()]
         one, before = (its.loc[its[key], "seconds"].min() for key in ("is_chosen", "is_before"))
         engine = its.loc[its["is_chosen"], "engine"].iloc[0] if its["is_chosen"].any() else "failed"
         choosing = its["choosing_seconds"].iloc[0]
         ratios.append((one / best["seconds"], before / best["seconds"], choosing, best["seconds"]))
+        studies.setdefault(source, []).append(ratios[-1][0])
         lines.append(
             f"{name[:62]:<63}{output:<6}{engine:<20}{best['engine']:<20}{1e3 * best['seconds']:>8.1f} ms"
             f"{ratios[-1][0]:>7.2f}{ratios[-1][1]:>8.2f}{1e3 * choosing:>7.1f} ms"
+        )
+    for source, of_chosen in studies.items():
+        lines.append(
+            f"{source:<20}{len(of_chosen):>5} runs, chosen to fastest median {np.nanmedian(of_chosen):.2f}, within "
+            f"1.5 times {np.mean(np.array(of_chosen) <= 1.5):.0%}, at most {np.nanmax(of_chosen):.2f}"
         )
     chosen_ones, before_ones, choosing, best_ones = np.array(ratios).T
     lines.append(
@@ -192,24 +205,25 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--studies", nargs="*", help="only the queries of these studies")
     given = parser.parse_args(arguments)
     stream = symbols(given.events, given.seed)
-    cases = [(name, cep.parse(text), stream) for name, text in PATTERNS.items()]
+    cases = [("these patterns", name, cep.parse(text), stream) for name, text in PATTERNS.items()]
     if given.studies is not None:
         cases = []
     for source in named_sweeps():
         if not given.studies or source.partition("/")[0] in given.studies:
             with suppress(CepbenchError):
                 sweep = read_sweep(source, profile="quick")
-                cases += of_sweep(sweep, given.events, given.seed)
+                study = source.partition("/")[0]
+                cases += [(study, *case) for case in of_sweep(sweep, given.events, given.seed)]
     rows: list[dict[str, object]] = []
     seen = set()
-    for name, pattern, its in cases:
+    for source, name, pattern, its in cases:
         if (str(pattern), id(its)) in seen:
             continue
         seen.add((str(pattern), id(its)))
         for output in ("count", "arrow"):
             with suppress(CepbenchError), warnings.catch_warnings():
                 warnings.simplefilter("error", MissingTypeWarning)
-                rows += measure(name, pattern, its, output, given.repetitions)
+                rows += measure(source, name, pattern, its, output, given.repetitions)
     frame = pd.DataFrame(rows)
     print(summary(frame))
     write(frame, given.out)

@@ -20,6 +20,7 @@ def a_plan(**known: Any) -> tables.Plan:
             "rules": np.empty((0, RULE_COLUMNS), np.int64),
             "constants": np.empty(0),
             "window": 0,
+            "lifetime_shift": 0,
             "inner": 0,
             "stored": True,
             "waits": tables.WAITS_NOT,

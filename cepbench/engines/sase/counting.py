@@ -51,9 +51,12 @@ class CountLayout:
     edges: np.ndarray
 
 
-def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayout | None:
+def count_layout(
+    task: BranchTask, *, without_rules: bool = False, without_checks: bool = False
+) -> CountLayout | None:
     """The tables of a task's pattern; None if its runs differ in more than their start, by
-    conditions between events unless these are left out.
+    conditions between events unless these are left out, or those between a forbidden one and others
+    unless they are, ``without_checks``.
     """
     (given,) = task.trees
     if given.pattern.strategy.name != "any":
@@ -68,7 +71,7 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
     edges = np.stack((automata.EDGES * firsts + automata.BEGIN, automata.EDGES * (firsts + 1)), 1)
     edges[:, 1] += automata.TAKE
     edges[~is_set, 1] = -1
-    forbidden = _forbidden(given.pattern, len(layout.passing), without_rules=without_rules)
+    forbidden = _forbidden(given.pattern, len(layout.passing), without_checks=without_checks)
     rules = _without_rules(edges) if without_rules else _rules(plain, plan, edges.ravel())
     if rules is None or forbidden is None:
         return None
@@ -105,12 +108,12 @@ def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _forbidden(
-    pattern: Pattern, flags: int, *, without_rules: bool
+    pattern: Pattern, flags: int, *, without_checks: bool
 ) -> list[tuple[int, Passing]] | None:
     """The events that each NOT forbids, and before which item; None if that is not known at once."""
     branch, found = CompiledBranch.of(pattern), []
     for flag, check in enumerate(branch.checks, flags):
-        if check.is_late or (check.clauses and not without_rules) or flag >= MOST_FLAGS:
+        if check.is_late or (check.clauses and not without_checks) or flag >= MOST_FLAGS:
             return None
         type = branch.variables[check.name].type
         found.append((len(check.earlier), Passing(type, branch.filters[check.name], 1 << flag)))

@@ -43,7 +43,7 @@ def compared_layout(task: BranchTask) -> ComparedLayout | None:
     names = given.pattern.positive_names
     if len(names) not in (2, 3) or any(v.is_set for v in given.pattern.positive):
         return None
-    layout = count_layout(task, without_rules=True)
+    layout = count_layout(task, without_rules=True, without_checks=True)
     if layout is None or layout.items.prevents[0]:
         return None
     columns, negated = [*layout.of_events.columns], [v.name for v in given.pattern.negated]

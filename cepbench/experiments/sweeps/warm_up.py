@@ -60,7 +60,9 @@ def compile_side_by_side() -> None:
     forks = "forkserver" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if forks else "spawn")
     if forks:
-        context.set_forkserver_preload([name for name in sys.modules if name.startswith("cepbench.")])
+        context.set_forkserver_preload(
+            [name for name in sys.modules if name.startswith("cepbench.")]
+        )
     with ProcessPoolExecutor(
         min(_MOST, os.cpu_count() or 1), context, max_tasks_per_child=1
     ) as pool:
