@@ -70,10 +70,10 @@ $(BUILT): pyproject.toml requirements.txt
 		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
 	@echo "installing into $(VENV) (a few minutes) ..."
 # Whatever has not the hash in the lock is an error. uv, which takes a third of pip's time, comes first and from the lock
-# too, with setuptools, which builds pyspark and cepbench. Of pip's settings it gets index and certificates. Those that
+# too, behind setuptools, which builds pyspark and cepbench. Of pip's settings it gets index and certificates. Those that
 # only name more places are left out, since the files have the same hashes there; any other puts "false" in the place of
-# uv. Where uv fails, pip installs. Archives in the wheel of pyspark are compressed already: it stores them as they are.
-	@sed -n '/^setuptools==/,/[^\\]$$/p; /^uv==/,/[^\\]$$/p' requirements.txt >$(VENV)/installers.txt
+# uv. Where uv fails or cannot be had, pip installs. Archives in the wheel of pyspark are compressed already: it stores them as they are.
+	@for name in setuptools uv; do sed -n "/^$$name==/,/[^\\\\]$$/p" requirements.txt >$(VENV)/$$name.txt; done
 	@printf '[bdist_wheel]\ncompression=stored\n' >$(VENV)/stored.cfg
 	@$(call took,packages,>$(VENV)/took) export DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/stored.cfg"; \
 	pip() { $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile "$$@"; }; \
@@ -85,7 +85,8 @@ $(BUILT): pyproject.toml requirements.txt
 	locked() { \
 		"$$@" --require-hashes --no-build-isolation -r requirements.txt && \
 		"$$@" --no-deps --no-build-isolation -e .; }; \
-	pip --require-hashes -r $(VENV)/installers.txt && { locked uv || locked pip; }
+	pip --require-hashes -r $(VENV)/setuptools.txt && \
+		{ { pip --require-hashes -r $(VENV)/uv.txt && locked uv; } || locked pip; }
 	@$(call took,compiled kernels,>>$(VENV)/took) $(BIN)/python -m cepbench.experiments.sweeps.warm_up
 # Java starts on the other core.
 	-@$(call took,costs of engines and classes of Spark,>>$(VENV)/took) $(BIN)/python -m cepbench.spark.class_archive & \

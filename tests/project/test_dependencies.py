@@ -74,18 +74,18 @@ def test_every_pin_has_the_hashes_of_its_files() -> None:
 def test_the_environment_is_made_of_the_lock_alone() -> None:
     """Also what builds packages without a wheel; only the checkout itself has no hash."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    steps = re.findall(r'(?:"\$\$@"|\tpip) (-.*?)(?: &&|;)', makefile)
+    steps = re.findall(r'(?:"\$\$@"|[\t{ ]pip) (--.*?)(?: &&|;)', makefile)
     lock, checkout = "--require-hashes", "--no-deps --no-build-isolation -e ."
     assert [step for step in steps if lock not in step] == [checkout]
-    assert len(steps) == 3 and lock + " --no-build-isolation -r requirements.txt" in steps
+    assert len(steps) == 4 and lock + " --no-build-isolation -r requirements.txt" in steps
 
 
-#: Writes what it is called by; as Python it lists the settings of pip, and as uv may fail.
+#: Writes what it is called by; as Python it lists the settings of pip, and may find no uv; as uv it may fail.
 STAND_IN = """\
 #!/bin/sh
 case "$*" in
 *"pip config list") cat settings ;;
-*pip\\ install*) echo "$(basename "$0") $UV_DEFAULT_INDEX $SSL_CERT_FILE $*" >>calls; test ! -e "$(basename "$0").fails" ;;
+*pip\\ install*) echo "$(basename "$0") $UV_DEFAULT_INDEX $SSL_CERT_FILE $*" >>calls; test ! -e "$(basename "$0").fails" && case "$*" in *uv.txt) test ! -e none.uv ;; esac ;;
 esac
 """
 
@@ -103,7 +103,8 @@ esac
         (":env:.index-url='https://a'\nglobal.index-url='https://b'\n", "uv https://a  "),
         ("global.index-url='https://b'\nglobal.trusted-host='b'\n", "python   "),
         ("install.index-url='https://b'\n", "python   "),
-        ("uv fails", "python   "),
+        ("uv.fails", "python   "),
+        ("none.uv", "python   "),
     ],
 )
 def test_uv_installs_unless_pip_has_settings_that_it_lacks(
@@ -116,8 +117,8 @@ def test_uv_installs_unless_pip_has_settings_that_it_lacks(
     for name in ("python", "uv"):
         (binaries / name).write_text(STAND_IN, encoding="utf-8")
         (binaries / name).chmod(0o755)
-    if settings == "uv fails":
-        (tmp_path / "uv.fails").touch()
+    if "uv" in settings:
+        (tmp_path / settings).touch()
         settings = ""
     (tmp_path / "settings").write_text(settings, encoding="utf-8")
     subprocess.run(
@@ -126,11 +127,13 @@ def test_uv_installs_unless_pip_has_settings_that_it_lacks(
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
     )  # fmt: skip
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    assert "-r .venv/installers.txt" in calls[0] and calls[0].startswith("python ")
+    assert all(call.startswith("python ") for call in calls[:2])
+    assert "-r .venv/setuptools.txt" in calls[0] and "-r .venv/uv.txt" in calls[1]
     assert calls[-2].startswith(expected) and calls[-2].endswith("-r requirements.txt")
     assert calls[-1].startswith(expected) and calls[-1].endswith("-e .")
-    first = (tmp_path / ".venv" / "installers.txt").read_text(encoding="utf-8")
-    assert re.findall("^[a-z]+", first, re.MULTILINE) == ["setuptools", "uv"]
+    for name in ("setuptools", "uv"):
+        its = (tmp_path / ".venv" / f"{name}.txt").read_text(encoding="utf-8")
+        assert re.findall("^[a-z]+", its, re.MULTILINE) == [name]
     took = (tmp_path / ".venv" / "built").read_text(encoding="utf-8").splitlines()
     assert [line.partition(": ")[0] for line in took][:2] == ["packages", "compiled kernels"]
 
