@@ -272,20 +272,9 @@ def _count_table(plan, table, totals, found, out):
                     )
                 else:
                     low = _count_in_any_order(
-                        plan,
-                        table,
-                        ranks,
-                        none,
-                        none,
-                        0,
-                        totals,
-                        found,
-                        out,
-                        partition,
-                        low,
-                        first,
+                        plan, table, ranks, none, none, 0, totals, found, out, partition, low, first,
                         behind,
-                    )
+                    )  # fmt: skip
                 first = behind
                 continue
             if not ranks.size:
@@ -311,19 +300,8 @@ def _count_table(plan, table, totals, found, out):
             if plan.is_ordered:
                 trees = Trees(leaves, ending, going_on, waiting, closed, heap)
                 low = _count_chunk(
-                    plan,
-                    table,
-                    ranks,
-                    trees,
-                    bounds,
-                    totals,
-                    found,
-                    out,
-                    partition,
-                    low,
-                    first,
-                    behind,
-                )
+                    plan, table, ranks, trees, bounds, totals, found, out, partition, low, first, behind
+                )  # fmt: skip
             else:
                 low = _count_in_any_order(
                     plan, table, ranks, ending, going_on, leaves, totals, found, out, partition, low,
