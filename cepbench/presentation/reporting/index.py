@@ -27,6 +27,8 @@ class Judged:
     lines: Sequence[tuple[str, str]] = ()
     #: Verdict → how many claims of the ledger have it.
     verdicts: Mapping[str, int] = field(default_factory=dict)
+    #: The same of the reference at the paper's size, if it has others.
+    full: Mapping[str, int] = field(default_factory=dict)
     #: The page of the ledger, if there is one.
     link: str = ""
 

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from cepbench.errors import ReportError, did_you_mean
 from cepbench.experiments.plugins import load_plugins
 from cepbench.experiments.studies.measured import StudySweep, measure_all, study_sweep
-from cepbench.experiments.studies.profiles import REFERENCE
+from cepbench.experiments.studies.profiles import MEASURED_AS, REFERENCE
 from cepbench.experiments.studies.reference import lacking
 from cepbench.experiments.studies.registry import STUDIES
 from cepbench.experiments.studies.study import Study
@@ -25,7 +25,11 @@ from cepbench.experiments.sweeps.sweep_file import KEYS
 from cepbench.files import held, write_json
 from cepbench.presentation.reporting import requests, story
 from cepbench.presentation.reporting.algorithms import described
-from cepbench.presentation.reporting.beside_reference import REFERENCE_PAGE, beside_reference
+from cepbench.presentation.reporting.beside_reference import (
+    REFERENCE_PAGE,
+    beside_reference,
+    reference_ledger,
+)
 from cepbench.presentation.reporting.crate import write_crate
 from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnail
 from cepbench.presentation.reporting.front_picture import front_picture
@@ -416,11 +420,14 @@ def _judged(target: Path, study: Study, stems: Collection[str]) -> Judged:
         return Judged()
     stem = f"{study.key}/{requests.LEDGER}"
     ledger = pd.read_parquet(path)
+    verdicts, full = counts_of(ledger), reference_ledger(study.key, MEASURED_AS)
+    reference = {} if full is None else counts_of(full.assign(paper=study.key))
     return Judged(
         claims=story.judged_claims(ledger, stems),
         headlines=story.headlines(ledger),
         lines=story.regime_lines(study, ledger, pd.read_parquet(beside)),
-        verdicts=counts_of(ledger),
+        verdicts=verdicts,
+        full={} if reference == verdicts else reference,
         link=f"{stem}.html" if stem in stems else "",
     )
 

@@ -183,10 +183,23 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
     assert set(found) == {claim.results for claim in claims(STUDY)}
     every = [claim for its in found.values() for claim in its]
     assert len(every) == len(claims(STUDY))
-    study = StudyReport(STUDY, [page()], judged=Judged({"": every}, verdicts=counts_of(table)))
-    html = index_html(Report([page()], studies=[study]), NAVIGATION)
+    counts = counts_of(table)
+    html = index_html(
+        Report(
+            [page()],
+            studies=[
+                StudyReport(
+                    STUDY,
+                    [page()],
+                    judged=Judged({"": every}, verdicts=counts, full={**counts, HOLDS: 2}),
+                )
+            ],
+        ),
+        NAVIGATION,
+    )
     text = " ".join(read_page(html).text.split())
     assert f"✓ 1 holds, ? {len(every) - 1} not testable" in text
+    assert f"At the paper's size: ✓ 2 holds, ? {len(every) - 1} not testable: the reference" in text
     link = 'href="claims.html#kolchinsky2018-'
     assert html.count(f'class="open" {link}') == len(every) - 1
     assert html.count(f'class="holds" {link}trivial-wins-contiguity"') == 1
