@@ -8,7 +8,8 @@ it saves, on an engine whose clock does not show it, is told apart from one that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 
 from cepbench.experiments.analysis.checks import NO_DATA, TOO_FEW, Measured
 
@@ -71,31 +72,42 @@ def judge(
     return UNDECIDED, TOO_FEW, f"the interval contains {' and '.join(ends)}"
 
 
-def state_in_setting(tests: Iterable[tuple[str, bool]]) -> str:
-    """The state in one setting, of tests' states, each with whether it is on time.
+def states_in_setting(tests: Iterable[tuple[str, bool]]) -> set[str]:
+    """The states that are possible in one setting, of tests' states, each with whether it is on time.
 
-    Tests that are not testable do not count beside others. One that is undecided leaves all of it
-    undecided, whatever the others say: they may agree with it in the end.
+    Tests that are not testable do not count beside others. One that is undecided may hold in the end, or fail.
     """
     counted = [(state, timed) for state, timed in tests if state != OPEN]
+    ends = [(HOLDS, FAILS) if state == UNDECIDED else (state,) for state, _ in counted]
+    times = [timed for _, timed in counted]
+    return {_decided([*zip(states, times, strict=True)]) for states in product(*ends)}
+
+
+def _decided(counted: Sequence[tuple[str, bool]]) -> str:
     states = {state for state, _ in counted}
     if len(states) <= 1:
         return states.pop() if states else OPEN
-    if UNDECIDED in states:
-        return UNDECIDED
     if states <= {HOLDS, EXCEEDS}:
         return counted[-1][0]  # the last test is on what the claim is about
     fails = [timed for state, timed in counted if state == FAILS]
     return IN_WORK if all(fails) and not all(timed for _, timed in counted) else PARTLY
 
 
-def state_of(settings: Iterable[str]) -> str:
-    """The state of a claim, of its states in all settings: in part where they differ, undecided where one is."""
-    states = {state for state in settings if state != OPEN}
-    if UNDECIDED in states:
-        return UNDECIDED
+def state_of(settings: Iterable[Collection[str]]) -> str:
+    """The state of a claim, of those that are possible in each setting: in part where they differ.
+
+    It is undecided unless it is the same however the undecided tests come out.
+    """
+    reached: set[frozenset[str]] = {frozenset()}
+    for possible in settings:
+        reached = {states | {state} for states in reached for state in possible}
+    found = {_overall(states - {OPEN}) for states in reached}
+    return found.pop() if len(found) == 1 else UNDECIDED
+
+
+def _overall(states: frozenset[str]) -> str:
     if len(states) <= 1:
-        return states.pop() if states else OPEN
+        return next(iter(states), OPEN)
     if states <= {HOLDS, EXCEEDS}:
         return HOLDS
     return IN_WORK if states <= {HOLDS, EXCEEDS, IN_WORK} else PARTLY

@@ -51,7 +51,7 @@ def overall_of(rows: pd.DataFrame) -> str:
     """The state of one claim, of its rows of :func:`ledger` that decide, or of some of them."""
     its = rows[~rows["also"]] if not rows["also"].all() else rows
     return states.state_of(
-        states.state_in_setting(zip(part["verdict"], part["is_timed"], strict=True))
+        states.states_in_setting(zip(part["verdict"], part["is_timed"], strict=True))
         for _, part in its.groupby(list(SETTING), sort=False)
     )
 

@@ -19,8 +19,8 @@ from cepbench.presentation.reporting.states import (
     STATES,
     UNDECIDED,
     judge,
-    state_in_setting,
     state_of,
+    states_in_setting,
 )
 
 
@@ -83,13 +83,13 @@ def test_a_maximum_without_bound_decides_one_side() -> None:
     ],
 )  # fmt: skip
 def test_work_comes_before_time(work: str, time: str, state: str) -> None:
-    assert state_in_setting([(work, False), (time, True)]) == state
+    assert state_of([states_in_setting([(work, False), (time, True)])]) == state
 
 
 def test_tests_on_time_alone_have_no_work_to_hold_in() -> None:
-    assert state_in_setting([(HOLDS, True), (FAILS, True)]) == PARTLY
-    assert state_in_setting([(HOLDS, False), (FAILS, True), (HOLDS, True)]) == IN_WORK
-    assert state_in_setting([(HOLDS, False), (FAILS, False), (FAILS, True)]) == PARTLY
+    assert states_in_setting([(HOLDS, True), (FAILS, True)]) == {PARTLY}
+    assert states_in_setting([(HOLDS, False), (FAILS, True), (HOLDS, True)]) == {IN_WORK}
+    assert states_in_setting([(HOLDS, False), (FAILS, False), (FAILS, True)]) == {PARTLY}
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,27 @@ def test_tests_on_time_alone_have_no_work_to_hold_in() -> None:
     ],
 )  # fmt: skip
 def test_settings_that_differ_make_a_part(settings: list[str], state: str) -> None:
-    assert {state_of(order) for order in itertools.permutations(settings)} == {state}
+    possible = [
+        states_in_setting([(state, True)]) if state == UNDECIDED else {state} for state in settings
+    ]
+    assert {state_of(order) for order in itertools.permutations(possible)} == {state}
 
 
-def test_nothing_undecided_becomes_a_verdict() -> None:
-    for others in itertools.product(STATES, repeat=2):
-        assert state_of([UNDECIDED, *others]) == UNDECIDED
+def test_what_is_undecided_decides_nothing() -> None:
+    """A claim is undecided unless its verdict is the same whichever way undecided tests come out."""
+    tests = [(state, timed) for state in (HOLDS, FAILS, UNDECIDED, OPEN) for timed in (False, True)]
+    for first in itertools.product(tests, repeat=2):
+        for second in itertools.product(tests, repeat=2):
+            ways = {
+                state_of([states_in_setting(part) for part in (its[:2], its[2:])])
+                for its in itertools.product(
+                    *([(HOLDS, timed), (FAILS, timed)] if state == UNDECIDED else [(state, timed)]
+                      for state, timed in (*first, *second))
+                )
+            }  # fmt: skip
+            found = state_of([states_in_setting(first), states_in_setting(second)])
+            assert found == (ways.pop() if len(ways) == 1 else UNDECIDED)
+    # The clock fails in one setting, and work holds in both.
+    clock = [(HOLDS, False), (UNDECIDED, True)], [(HOLDS, False), (FAILS, True)]
+    assert state_of(map(states_in_setting, clock)) == IN_WORK
     assert set(PLURAL) == set(STATES)
