@@ -37,7 +37,7 @@ Needed: Python 3.11 or newer, make, 4 GiB of free memory, {space} GiB of disk, a
 In an unpacked archive, `sha256sum --check --quiet SHA256SUMS` compares all files first.
 
 ```sh
-make env                       # packages, compiled kernels: five minutes on two cores
+make env                       # packages, compiled kernels: four minutes on two cores
 source .venv/bin/activate
 cepbench doctor                # every engine against DuckDB, and Spark: all lines are ok
 cepbench compare --pattern-name rare-last --data nasdaq-style/sample

@@ -19,7 +19,7 @@ from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting import verdicts
 from cepbench.presentation.reporting.claim_scale import scale_of
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
-from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED
+from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED, state_of
 from cepbench.presentation.reporting.verdicts import shown_percent, shown_value
 
 #: The page on which all claims stand.
@@ -51,8 +51,8 @@ class Cell:
     expected: tuple[float, float] = (-math.inf, math.inf)
     #: Whether it is of another engine than the paper's.
     also: bool = False
-    #: Whether it is on what the claim is about, rather than on what it follows from.
-    is_main: bool = True
+    #: What is compared, such as throughput.
+    basis: str = ""
 
     @property
     def expected_text(self) -> str:
@@ -91,14 +91,24 @@ class JudgedClaim:
 
     @property
     def deciding(self) -> list[Cell]:
-        """What was measured of what the claim is about, in the settings that decide; else all cells."""
-        found = [its for its in self.cells if its.is_main and not its.also]
-        return [its for its in found if its.measured != _NOTHING] or found or [*self.cells]
+        """What was measured in the settings that decide, on the basis whose verdict is the claim's.
+
+        That is what the claim is about, else work; on all bases where the verdict needs several.
+        """
+        found = [its for its in self.cells if not its.also] or [*self.cells]
+        # In a setting the last test is on what the claim is about.
+        for basis in dict.fromkeys(its.basis for its in reversed(found)):
+            cells = [its for its in found if its.basis == basis]
+            if state_of(its.verdict for its in cells) == self.verdict:
+                found = cells
+                break
+        return [its for its in found if its.measured != _NOTHING] or found
 
     @property
     def scale(self) -> Markup:
-        """The numbers of :attr:`deciding` over the range that the claim expects."""
-        return scale_of(self.deciding[0].expected, _drawn(self.deciding))
+        """The numbers of :attr:`deciding` over the range that they are expected in, of several the last one."""
+        expected = self.deciding[-1].expected
+        return scale_of(expected, _drawn([c for c in self.deciding if c.expected == expected]))
 
     def scale_of(self, cell: Cell) -> Markup:
         """One number over its expected range, on a scale of all that expect the same."""
@@ -153,7 +163,7 @@ def _cell(claim: Claim, row: Any, varied: Sequence[str]) -> Cell:
         _counts(row),
         (test.low, test.high),
         row.also,
-        test is claim.main,
+        row.basis,
     )
 
 
@@ -199,7 +209,7 @@ def sentence_of(claims: Sequence[JudgedClaim]) -> str:
 
 
 def _here(claim: JudgedClaim) -> str:
-    """The numbers of what it is about, and the verdict."""
+    """The numbers that decide, and the verdict."""
     parts = [
         f"{cell.measured}{f' ({cell.place})' if cell.place else ''}"
         f"{f', 95 %: {cell.interval}' if cell.interval else ''}"

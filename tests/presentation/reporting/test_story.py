@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK
-from cepbench.presentation.reporting.story import facts
+from cepbench.presentation.reporting.states import EXCEEDS, FAILS, HOLDS, IN_WORK, UNDECIDED
+from cepbench.presentation.reporting.story import Cell, JudgedClaim, facts
 
 
 def test_only_runs_that_ended_well_are_counted(tmp_path: Path) -> None:
@@ -26,3 +28,29 @@ def test_only_runs_that_ended_well_are_counted(tmp_path: Path) -> None:
         "runs measured": "1", "events processed": "2.5 million", "patterns": "2",
         "plan generators": "2",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("work", "time", "verdict", "shown"),
+    [
+        ([HOLDS, HOLDS], [HOLDS, HOLDS], HOLDS, ["time", "time"]),
+        ([UNDECIDED, HOLDS], [HOLDS, HOLDS], UNDECIDED, ["work", "work"]),
+        ([HOLDS, HOLDS], [UNDECIDED, FAILS], UNDECIDED, ["time", "time"]),
+        ([HOLDS, HOLDS], [FAILS, HOLDS], IN_WORK, ["work", "time", "work", "time"]),
+    ],
+)
+def test_a_claim_shows_the_basis_that_decides(
+    work: list[str], time: list[str], verdict: str, shown: list[str]
+) -> None:
+    ranges = {"work": (2.0, 9.0), "time": (1.0, 3.0)}
+    cells = [
+        Cell("", "2", "", its, (2.0, 2.0, 2.0), expected=ranges[basis], also=also, basis=basis)
+        for also, *found in (
+            (True, EXCEEDS, EXCEEDS),
+            *((False, *its) for its in zip(work, time, strict=True)),
+        )
+        for basis, its in zip(("work", "time"), found, strict=True)
+    ]
+    claim = JudgedClaim("", tuple(cells), verdict)
+    assert [cell.basis for cell in claim.deciding] == shown
+    assert claim.scale.count('class="mark"') == 2  # those that are expected in one range
