@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import duckdb
@@ -62,6 +63,9 @@ hand for the pattern, the best that we found:
 {printed}
 ```
 """
+
+#: Characters of a line that fits the page.
+_WIDTH = 90
 
 Run = Callable[[int], tuple[list[float], Sequence[Match]]]
 
@@ -312,13 +316,18 @@ def summary(rows: pd.DataFrame) -> str:
     shown.insert(0, OURS, rate + " [" + low + ", " + high + "]")
     shown.insert(0, "matches", matches.map("{:,}".format))
     counted = (
-        f"{OURS} in million events/s [least, most]; of the others how many times as long they take, "
-        "nothing where one cannot say the pattern, or took too long for less"
+        f"By number of events, window in seconds and task: {OURS} in million events/s [least, most]; of "
+        "the others how many times as long they take, nothing where one cannot say the pattern, or took "
+        "too long for less"
     )
+    tables: list[str] = []
+    for number, its in shown.groupby(level="events", sort=False):
+        its = its.droplevel("events").loc[:, its.ne("").any()].rename_axis(columns=None)
+        tables += [f"{number:,} events", *its.to_string(index_names=False).splitlines()]
     unknown = rows[~rows["note"].isin(["", LATER])]
     reasons = unknown.drop_duplicates(["contestant", "note"])
     notes = [f"{row.contestant}, {row.task}: {row.note}" for row in reasons.itertuples()]
-    lines = [*first, counted, *shown.to_string().splitlines(), *notes]
+    lines = [*first, *wrap(counted, _WIDTH), *tables, *notes]
     return "\n".join(map(str.rstrip, lines))
 
 
@@ -347,11 +356,12 @@ def main(arguments: Sequence[str]) -> None:
         given.limit,
     )
     load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
-    printed = (
+    first = (
         f"peers, seed {given.seed}, {given.repetitions} repetitions, CPU time; cepbench "
         f"{cep.__version__}, DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy "
-        f"{np.__version__}, one thread each; load of the machine {load}\n{summary(rows)}"
+        f"{np.__version__}, one thread each; load of the machine {load}"
     )
+    printed = "\n".join([*wrap(first, _WIDTH), summary(rows)])
     print(printed)
     if given.page:
         given.page.write_text(
