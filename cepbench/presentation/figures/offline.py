@@ -69,7 +69,7 @@ class _Offline:
         # Its parts were validated when they were made.
         spec = self.to_dict(validate=False)  # type: ignore[attr-defined]
         match alt.renderers.active:
-            case "default":
+            case "default" | "cepbench":
                 return _shown(spec)
             case name if name in _OF_HTML:
                 show: Any = alt.renderers.get()

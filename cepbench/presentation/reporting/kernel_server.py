@@ -7,6 +7,7 @@ whose parent it is, then end by themselves.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
@@ -66,6 +67,8 @@ def _be_kernel(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     sys.argv = ["ipykernel_launcher", *request["arguments"]]
     without_pictures()
+    # After what the notebook has registered: to take the modules apart takes a second, since a fork writes into each.
+    atexit.register(os._exit, 0)
     IPKernelApp.launch_instance(
         [*request["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]
     )
