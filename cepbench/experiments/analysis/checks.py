@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, resampled
+from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, median, resampled
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK
 
@@ -543,7 +543,7 @@ def _median_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) 
     """Median over patterns of one metric."""
     sample = sample_of(check, logs)
     return estimated(
-        sample, lambda rows: np.exp(np.median(sample.columns[rows][..., 0], axis=1)), resampling
+        sample, lambda rows: np.exp(median(sample.columns[rows][..., 0], axis=1)), resampling
     )
 
 

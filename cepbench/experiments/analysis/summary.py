@@ -15,7 +15,14 @@ import pandas as pd
 
 from cepbench.arguments import choice
 from cepbench.errors import ExperimentError
-from cepbench.experiments.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages
+from cepbench.experiments.analysis.averages import (
+    MEAN,
+    MEDIAN,
+    RESAMPLES,
+    Statistic,
+    averages,
+    median,
+)
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK, as_measured
 
 #: Metrics that are quotients of two columns: how much work a plan has does not depend on a clock.
@@ -39,7 +46,7 @@ _GROUPED_BY = ("pattern_set", *VARIED, "strategy", "alpha", "size")
 _AVERAGES = {"mean": MEAN, "median": MEDIAN}
 _RATIOS = {
     "geometric mean": Statistic(np.mean, of_logs=True),
-    "median": Statistic(np.median, of_logs=True),
+    "median": Statistic(median, of_logs=True),
 }
 
 

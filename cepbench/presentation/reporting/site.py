@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
@@ -192,20 +193,27 @@ def build_report(
             began = time.perf_counter()
         steps.ended("sweeps")
 
+        bodies: dict[str, Body] = {}
+        converting = Lock()
+
         def run(stem: str) -> float:
+            path = target / stem / f"{Path(stem).name}.ipynb"
             executed = run_notebook(
                 by_stem[stem].path,
-                target / stem / f"{Path(stem).name}.ipynb",
+                path,
                 settings[stem],
                 metadata=by_stem[stem].metadata,
                 sweeps=[requests.relative(its.folder / COMPLETE, target) for its in read[stem]],
                 strict=strict,
             )
+            # Beside the next notebook: most of what a page takes, which one core would do in the end.
+            with converting:  # the exporter of nbconvert is one for all threads
+                bodies[stem] = _body_of(stem, read_notebook(path))
             return float(executed.metadata.papermill.duration)
 
         run_side_by_side(tasks, run, on_progress=steps)
         steps.ended("notebooks")
-        index = _published(target, on_progress)
+        index = _published(target, on_progress, bodies)
         steps.ended("pages")
         for phase, seconds in steps.phases.items():
             on_progress(phase, f"{seconds:.0f} s")
@@ -282,7 +290,7 @@ def publish_report(
     if not target.is_dir():
         raise _nothing_in(target)
     with held(target, *_WRITER):
-        return _published(target, on_progress)
+        return _published(target, on_progress, {})
 
 
 def _nothing_in(target: Path) -> ReportError:
@@ -291,7 +299,10 @@ def _nothing_in(target: Path) -> ReportError:
     )
 
 
-def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
+def _published(
+    target: Path, on_progress: Callable[[str, str], object], known: Mapping[str, Body]
+) -> Path:
+    """The first page of a site whose pages have these bodies, the others those of their notebooks."""
     executed = _executed(target, on_progress)
     if not executed:
         raise _nothing_in(target)
@@ -304,7 +315,7 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
         # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
-        bodies[stem] = body_of(notebook, folder=stem, code=code_of(group))
+        bodies[stem] = known.get(stem) or _body_of(stem, notebook)
         its = _fields_of(stem, STUDIES[group], judged[group]) if group in judged else {}
         page = _page(target, stem, notebook, bodies[stem], group, labels)
         pages.append(replace(page, **{**its, "found": bodies[stem].found or its.get("found", "")}))
@@ -357,6 +368,10 @@ def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     index.write_text(index_html(report, navigation), encoding="utf-8")
     write_crate(target, pages, entries, [study.study for study in studies if study.pages])
     return index
+
+
+def _body_of(stem: str, notebook: NotebookNode) -> Body:
+    return body_of(notebook, folder=stem, code=code_of(group_of(stem)))
 
 
 def _executed(target: Path, on_progress: Callable[[str, str], object]) -> dict[str, NotebookNode]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cepbench.experiments.analysis.averages import CONFIDENCE, bootstrap, geometric_mean
+from cepbench.experiments.analysis.averages import CONFIDENCE, bootstrap, geometric_mean, median
 from cepbench.experiments.analysis.significance import EXACT_PAIRS, adjusted, sign_flip_p_values
 
 
@@ -59,7 +59,7 @@ def test_the_correction_equals_that_of_scipy() -> None:
     assert list(adjusted(np.array([0.01, 0.9]))) == [0.02, 0.9]
 
 
-@pytest.mark.parametrize("average", [np.mean, np.median, geometric_mean])
+@pytest.mark.parametrize("average", [np.mean, median, geometric_mean])
 def test_intervals_are_those_of_scipy(average: Callable[..., np.ndarray]) -> None:
     values = np.random.default_rng(6).lognormal(1, 0.7, size=40)
     found = bootstrap(values, average, np.random.default_rng(7), 20_000)
@@ -68,3 +68,11 @@ def test_intervals_are_those_of_scipy(average: Callable[..., np.ndarray]) -> Non
         rng=np.random.default_rng(8),
     ).confidence_interval  # fmt: skip
     assert found == pytest.approx((theirs.low, theirs.high), rel=0.02)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (7,), (7, 1), (5, 8), (8, 5), (3, 6, 4)])
+def test_medians_are_those_of_numpy(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(9).lognormal(0, 3, size=shape).round(1)
+    values[0] = np.inf
+    for axis in range(len(shape)):
+        assert np.array_equal(median(values, axis=axis), np.median(values, axis=axis))

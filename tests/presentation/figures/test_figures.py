@@ -281,7 +281,9 @@ def test_charts_hand_out_their_specification_and_no_address_to_load(
         validated: list[Any] = []
         with monkeypatch.context() as patched:
             patched.setattr(
-                alt.utils.schemapi, "validate_jsonschema", lambda its, *_, **__: validated.append(its)
+                alt.utils.schemapi,
+                "validate_jsonschema",
+                lambda its, *_, **__: validated.append(its),
             )
             bundles.append(own._repr_mimebundle_())
         # Its parts were when they were made, and to validate the whole takes as long as to write it.
