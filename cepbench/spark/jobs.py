@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import re
 import threading
 import time
@@ -55,7 +56,9 @@ def run_job(
     function : callable
         Runs in the workers, which import it from the installed package.
     partitions : int, optional
-        Number of tasks, by default a few per core; the results do not depend on it.
+        Number of tasks; the results do not depend on it. By default each has a share of the items that
+        are left: few tasks, since each takes a while to start, and short ones in the end, when cores wait
+        for the last one.
     one_here : bool
         Handle a single item in this process: there is nothing to spread, and a task of its own takes
         longer than a small file.
@@ -73,11 +76,11 @@ def run_job(
             cause = _cause(traceback.format_exc())
             raise DatasetError(f"the job {name!r} failed: {cause}") from error
     context = spark.sparkContext
-    tasks = partitions or 4 * context.defaultParallelism
+    shares = _shares(items, context.defaultParallelism, partitions)
 
     def run() -> list[Any]:
-        spread = context.parallelize(list(items), min(tasks, len(items)))
-        return spread.map(lambda item: _outcome(function, item)).collect()
+        spread = context.parallelize(shares, len(shares))
+        return spread.flatMap(lambda its: [_outcome(function, item) for item in its]).collect()
 
     # Not in this thread, where an interrupt would spoil the connection to Java that cancels the job.
     with (
@@ -89,6 +92,17 @@ def run_job(
         if isinstance(value, CepbenchError):
             raise value
     return outcome
+
+
+def _shares(items: Sequence[Item], cores: int, number: int | None) -> list[list[Item]]:
+    """Items by task, in their order: equally many in each of a number of tasks, or ever fewer."""
+    left, shares = list(items), []
+    while left:
+        tasks = 2 * cores if number is None else max(number - len(shares), 1)
+        share = math.ceil(len(left) / tasks)
+        shares.append(left[:share])
+        left = left[share:]
+    return shares
 
 
 @contextmanager

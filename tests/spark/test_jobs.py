@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,14 +42,34 @@ def _die(number: int) -> None:
     os._exit(1)
 
 
+def _task_of(item: int) -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
 # Workers cannot import test modules, so the functions go to them by value.
-for function in (_double, _refuse, _divide, _sleep, _die):
+for function in (_double, _refuse, _divide, _sleep, _die, _task_of):
     function.__module__ = "__main__"
 
 
 def test_results_come_in_the_order_of_the_items(spark: SparkSession) -> None:
     assert run_job(spark, _double, [3, 1, 2], name="double", partitions=2) == [6, 2, 4]
     assert run_job(spark, _double, [], name="double") == []
+
+
+def test_tasks_are_few_and_the_last_ones_short(spark: SparkSession) -> None:
+    items = range(60)
+    tasks = run_job(spark, _task_of, items, name="tasks")
+    sizes = [*Counter(tasks).values()]
+    assert tasks == sorted(tasks) and sizes == sorted(sizes, reverse=True)
+    assert (
+        sizes[0] == math.ceil(60 / (2 * spark.sparkContext.defaultParallelism)) and sizes[-1] == 1
+    )
+    equal = Counter(run_job(spark, _task_of, items, name="tasks", partitions=8))
+    assert sorted(equal.values()) == [7] * 4 + [8] * 4
 
 
 def test_what_is_finished_is_asked_for_where_it_can_be(spark: SparkSession) -> None:

@@ -76,7 +76,9 @@ from cepbench.spark.generate import generate_stream
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP, arrival_rates, attribute_quantiles, measure_statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.generated import make_stream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet
+from cepbench.streams.synthetic import GeneratedStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +296,6 @@ def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float
     return {name: max(of[name] for of in streams) for name in streams[0] if name in everywhere}
 
 
-#: Tasks of a sweep on each core.
-_TASKS = 32
-
 #: (name, function) → the JSON object of this name in a sweep's folder, or else the function's.
 Keep = Callable[[str, Callable[[], Any]], Any]
 
@@ -414,8 +413,6 @@ def _run(
             pending,
             name="sweep",
             unit="pattern",
-            # As many as keep all cores busy to the end: a task takes longer to start than a small pattern.
-            partitions=min(len(pending), _TASKS * spark.sparkContext.defaultParallelism),
             # Where runs take a minimum time together, there are more rows than cells.
             finished=lambda: min((count_rows(job.folder, known) - before) // cells, len(pending)),
             progress=progress,
@@ -494,9 +491,20 @@ def sweep_data(
     progress bar after a few seconds.
     """
     found = data_paths(sweep, root)
+    missing = {
+        found[name]: its for name, its in sweep.generated.items() if not found[name].exists()
+    }
+    if len(missing) > 1:  # each as a whole beside others: most are one file
+        made = [*missing.items()]
+        run_job(spark, _make, made, name="generate", unit="stream", progress=progress)
     for name, stream in sweep.generated.items():
         generate_stream(spark, found[name], stream, progress=progress)
     return found
+
+
+def _make(its: tuple[Path, GeneratedStream]) -> None:
+    """Generate a stream in a Spark worker."""
+    make_stream(*its)
 
 
 def estimate_sweep(
