@@ -18,7 +18,7 @@ import cepbench as cep
 from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planning.planners.registry import default_generators
 from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
-from cepbench.presentation.reporting.site import build_report
+from cepbench.presentation.reporting.site import build_report, publish_report
 from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_notebook, write_plugin
 from tests.presentation.reporting.offline import read_page
 
@@ -115,8 +115,11 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
         on_progress=lambda what, state: None,
     )
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
-    text = read_page((report / "own.html").read_text("utf-8")).text
+    built = (report / "own.html").read_text("utf-8")
+    text = read_page(built).text
     assert "Your pages" in text and "own · cepbench" in text
+    publish_report(report, on_progress=lambda what, state: None)
+    assert (report / "own.html").read_text("utf-8") == built
     other = write_own(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
     build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
