@@ -96,7 +96,8 @@ def run_job(
 
 def _shares(items: Sequence[Item], cores: int, number: int | None) -> list[list[Item]]:
     """Items by task, in their order: equally many in each of a number of tasks, or ever fewer."""
-    left, shares = list(items), []
+    left = list(items)
+    shares: list[list[Item]] = []
     while left:
         tasks = 2 * cores if number is None else max(number - len(shares), 1)
         share = math.ceil(len(left) / tasks)
