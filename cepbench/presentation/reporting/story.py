@@ -19,7 +19,14 @@ from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.reporting import verdicts
 from cepbench.presentation.reporting.claim_scale import scale_of
 from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
-from cepbench.presentation.reporting.states import OPEN, PLURAL, STATES, UNDECIDED, state_of
+from cepbench.presentation.reporting.states import (
+    OPEN,
+    PLURAL,
+    STATES,
+    UNDECIDED,
+    state_of,
+    states_in_setting,
+)
 from cepbench.presentation.reporting.verdicts import shown_percent, shown_value
 
 #: The page on which all claims stand.
@@ -99,7 +106,8 @@ class JudgedClaim:
         # In a setting the last test is on what the claim is about.
         for basis in dict.fromkeys(its.basis for its in reversed(found)):
             cells = [its for its in found if its.basis == basis]
-            if state_of(its.verdict for its in cells) == self.verdict:
+            alone = state_of(states_in_setting([(its.verdict, False)]) for its in cells)
+            if alone == self.verdict:
                 found = cells
                 break
         return [its for its in found if its.measured != _NOTHING] or found
