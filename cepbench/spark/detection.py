@@ -86,7 +86,8 @@ def detect(
         of orders for an evaluator that does not run all trees.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; a built-in one. By default, if there is neither plan nor generator, the
-        one of the least expected time on the sample, see ``Slices.choice``; else that of the plan's kind.
+        one of the least expected time on the sample, of a workload one for each query, see ``Slices.choice``; else that
+        of the plan's kind.
     output : {"matches", "count", "arrow"}
         A DataFrame of matches; a DataFrame with a row for each task (``slice``, ``events`` of its
         own, ``copied`` ones, ``matches``, ``seconds`` in detectors); or, at once and with a progress

@@ -47,6 +47,9 @@ FORMS = {
 #: the kernels in a window.
 _LOOKS = 9.0 * 32.0
 
+#: The fewest events of which trees over ranks are made.
+_CHUNK = 64.0
+
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.
 _LARGEST, _MANY = 60.0, 400.0
 
@@ -262,8 +265,8 @@ class EngineRows(ExpectedRows):
         work = self._base | dict.fromkeys(("counters", "by_start", "ranked"), 0.0)
         found = neighbours_of(with_shared_keys(self.pattern))
         if found is not None and (any(found.compared) or not self.in_order):
-            # Levels of the trees over the events in a window.
-            steps = len(names) * math.log2(2.0 + self.arriving * self.window)
+            # Levels of the trees over the events in a window, or in the shortest chunk.
+            steps = len(names) * math.log2(_CHUNK + self.arriving * self.window)
             return work | {"ranked": self.arriving * steps}
         rules = [pair for pair in self.compared_pairs if pair <= names]
         if not self.is_partitioned:
