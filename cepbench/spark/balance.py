@@ -7,11 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.detection.chosen import fastest
+from cepbench.engines.detection.chosen import Chosen, chosen_queries, fastest
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.slices import SliceDetection, types_of_matches
@@ -128,8 +129,9 @@ class Slices:
     patience : float
         Seconds for which a slice runs at least before it is cut and the rest is divided among the
         tasks; a slice is cut if it also takes twice as long as expected.
-    choice : Choice, optional
-        The expected times of engines, if plan and engine were chosen by them.
+    choice : Choice or mapping of str to Choice, optional
+        The expected times of engines, if plan and engine were chosen by them; of a workload those of each query that
+        reuses no matches.
     """
 
     starts: tuple[int, ...] = ()
@@ -139,7 +141,14 @@ class Slices:
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (None,)
     table: pd.DataFrame | None = None
     patience: float = 5.0
-    choice: Choice | None = None
+    choice: Choice | Mapping[str, Choice] | None = None
+
+    @property
+    def evaluator(self) -> str | Mapping[str, str] | None:
+        """The engine that was chosen, or those of the queries."""
+        if isinstance(self.choice, Mapping):
+            return {query: its.evaluator for query, its in self.choice.items()}
+        return None if self.choice is None else self.choice.evaluator
 
     def slices(self) -> list[Slice]:
         """The slices in time, in order."""
@@ -186,7 +195,9 @@ class Slices:
                 f"about {self.table['seconds'].sum():,.3g} seconds on one core of this machine, in "
                 "detectors",
             ]
-        if self.choice is not None:
+        if isinstance(self.choice, Mapping):
+            lines += [f"{query}: {its}" for query, its in self.choice.items()]
+        elif self.choice is not None:
             lines.append(str(self.choice))
         return "\n".join(lines)
 
@@ -219,12 +230,12 @@ def planned_slices(
         query: sampled_statistics(pattern, density, pieces) for query, pattern in queries.items()
     }
     shown = given if given is not None and not isinstance(given, str) else None
-    choice = None
+    choice: Choice | Mapping[str, Choice] | None = None
     if shown is None:
         shown = _plan(detection, measured, generator)
         if given is None and generator is None and detection.evaluator is None:
             shown, choice = _fastest(detection, shown, density, measured)
-            detection = replace(detection, evaluator=choice.evaluator if choice else None)
+            detection = replace(detection, evaluator=Slices(choice=choice).evaluator)
     partial = np.zeros(len(density.edges) - 1)
     for query, pattern in queries.items():
         its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
@@ -297,7 +308,7 @@ def _plan(
     detection: SliceDetection, measured: Mapping[str, Statistics | None], generator: str | None
 ) -> AnyPlan | WorkloadPlan | None:
     """A plan of what is detected; None if its evaluator runs no plans of generators."""
-    evaluator = detection.evaluator
+    evaluator: Any = detection.evaluator
     alone = evaluator is not None and runs_without(evaluator_for(evaluator), ("order", "tree"))
     known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
     if generator is None:
@@ -315,22 +326,32 @@ def _fastest(
     plan: AnyPlan | WorkloadPlan | None,
     density: Density,
     measured: Mapping[str, Statistics | None],
-) -> tuple[AnyPlan | WorkloadPlan | None, Choice | None]:
-    """Plan and engine of the least expected time on one core; the plan given of a workload, or of no events."""
-    pattern, known = detection.pattern, measured.get("")
-    if known is None or not isinstance(pattern, Pattern) or isinstance(plan, WorkloadPlan):
-        return plan, None
-    rates = sum((known.rates or {}).values())
-    events = sum(density.of_variable(pattern, its).sum() for its in pattern.variables)
+) -> tuple[AnyPlan | WorkloadPlan | None, Choice | Mapping[str, Choice] | None]:
+    """Plan and engine of the least expected time on one core, or those of the queries of a workload's plan."""
     asked = Arguments(
         evaluator=None,
         options=None,
         output="count" if detection.counts else "matches",
         partial_match_limit=PARTIAL_MATCH_LIMIT,
     )
-    active = float(events) / max(rates, 1e-300)
-    its_plan, _, choice = fastest(pattern, plan, known, active, asked, whole_stream=False)
-    return its_plan, choice
+
+    def choose(query: str, its_plan: AnyPlan | None, asked: Arguments) -> Chosen:
+        known = measured.get(query)
+        if known is None:  # without events, or virtual
+            return Chosen(its_plan, None, None)
+        pattern = detection.queries[query]
+        events = sum(density.of_variable(pattern, its).sum() for its in pattern.variables)
+        active = float(events) / max(sum((known.rates or {}).values()), 1e-300)
+        return fastest(pattern, its_plan, known, active, asked, whole_stream=False)
+
+    if not isinstance(plan, WorkloadPlan):
+        its_plan, _, choice = choose("", plan, asked)
+        return its_plan, choice
+    found = chosen_queries(plan, asked, choose)
+    plans = {query: its for query, its in plan.plans.items() if query not in found}
+    plans |= {query: its.plan for query, its in found.items() if its.plan is not None}
+    choices = {query: its.choice for query, its in found.items() if its.choice is not None}
+    return replace(plan, plans=plans), choices
 
 
 def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:

@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame
 from cepbench.arguments import choice, whole
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.slices import QUERY, SliceDetection
-from cepbench.engines.detection.tasks import chosen_evaluator, refuse
-from cepbench.engines.detection.workload_evaluate import chosen_for, given_plan
+from cepbench.engines.detection.workload_evaluate import given_plan
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
@@ -87,7 +86,8 @@ def detect(
         of orders for an evaluator that does not run all trees.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; a built-in one. By default, if there is neither plan nor generator, the
-        one of the least expected time on the sample, see ``Slices.choice``; else that of the plan's kind.
+        one of the least expected time on the sample, of a workload one for each query, see ``Slices.choice``; else that
+        of the plan's kind.
     output : {"matches", "count", "arrow"}
         A DataFrame of matches; a DataFrame with a row for each task (``slice``, ``events`` of its
         own, ``copied`` ones, ``matches``, ``seconds`` in detectors); or, at once and with a progress
@@ -219,18 +219,9 @@ class DetectionJob(SliceJob[SliceDetection]):
             if not str(self.spark.sparkContext.master).startswith("local"):
                 self.spark.range(1).count()  # cores are counted once executors have registered
             cores = self.spark.sparkContext.defaultParallelism
-        made = planned_slices(
+        return planned_slices(
             self.slicer, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
-        for query, pattern in self.slicer.queries.items():
-            its: Any = made.plans[0]
-            given: Any = made.choice.evaluator if made.choice else self.slicer.evaluator
-            if isinstance(its, WorkloadPlan):
-                given, its = chosen_for(pattern, its.plans.get(query), given)
-            evaluator = chosen_evaluator(its, given, pattern.strategy.name)
-            if not evaluator.batches:
-                refuse(evaluator, "take a stream in batches", lambda e: e.batches)
-        return made
 
     def sample(self) -> tuple[Density, list[EventStream]]:
         """When how many events of each type arrive, and some parts of the stream."""
@@ -245,16 +236,16 @@ class DetectionJob(SliceJob[SliceDetection]):
         return density, [its.with_hierarchy(hierarchy) for its in pieces]
 
     def divided(self, made: Slices) -> Self:
-        """The job divided as given, which is checked."""
+        """The job divided as given, which is checked, and so are plan and engine."""
         if made.by_time and made.starts and not self.slicer.by_time:
             raise EvaluationError(
                 "the slices are of time, and matches depend on all earlier ones; make them for this "
                 "pattern by cep.spark.slices"
             )
-        evaluator = self.slicer.evaluator
-        if evaluator is None and made.choice is not None:
-            evaluator = made.choice.evaluator
-        return replace(self, slicer=replace(self.slicer, key=made.key, evaluator=evaluator))
+        evaluator = self.slicer.evaluator or made.evaluator
+        slicer = replace(self.slicer, key=made.key, evaluator=evaluator)
+        slicer.detector(made.plans[0], output="count" if slicer.counts else "matches")
+        return replace(self, slicer=slicer)
 
     # -- at once --------------------------------------------------------------------------------
 

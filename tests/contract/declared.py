@@ -6,6 +6,7 @@ Nothing here names an entry: one that is registered is held to what it declares.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -74,9 +75,14 @@ def may_refuse(generator: PlanGenerator) -> bool:
     return "without cross products" in generator.space
 
 
-def outputs_of(entry: Evaluator) -> list[str]:
-    """The forms of output that are asked of an evaluator; a table in Arrow is made of its matches."""
-    return [*entry.outputs, *(["arrow"] if "matches" in entry.outputs else [])]
+def outputs_of(entry: Evaluator, patterns: Iterable[Pattern]) -> list[str]:
+    """The forms of output that are asked of an evaluator; a table in Arrow is made of its matches.
+
+    Not the number of matches of constructs of which it only counts some.
+    """
+    found = [*entry.outputs, *(["arrow"] if "matches" in entry.outputs else [])]
+    some = any(constructs_of(its) & {*entry.counted} for its in patterns)
+    return [its for its in found if its != "count"] if some else found
 
 
 def refused(entry: Evaluator, pattern: Pattern, plan: AnyPlan | None = None) -> str | None:

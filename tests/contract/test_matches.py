@@ -201,7 +201,7 @@ def _choice(
                 return None
         else:
             plan = data.draw(plans_of_kind(data.draw(st.sampled_from(kinds)), case.pattern))
-    outputs = outputs_of(entry)
+    outputs = outputs_of(entry, [case.pattern])
     if way == "adaptive":
         outputs = [its for its in outputs if its != "compressed"]
     return Choice(

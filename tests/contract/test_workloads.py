@@ -164,7 +164,8 @@ def _check(
         )
     outputs = ["matches", "count", "arrow"]
     if engine is not None:
-        outputs = [its for its in outputs if its in outputs_of(engine)]
+        its = case.workload.patterns.values()
+        outputs = [each for each in outputs if each in outputs_of(engine, its)]
     reason = _refused(case, engine, plan)
     alone = _refused(case, engine, None)
     for way, check in WAYS.items():

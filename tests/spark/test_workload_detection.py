@@ -13,14 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepbench as cep
+from cepbench.engines.runs.choice import Choice
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     MissingTypeWarning,
     PlanError,
     StreamError,
+    UnsupportedPatternError,
 )
 from cepbench.spark.balance import Slices
+from cepbench.spark.detection import DetectionJob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,6 +86,39 @@ def test_every_query_has_its_matches(
     counts = cep.spark.detect(tmp_path, WORKLOAD, **OPTIONS, slices=made, output="count")
     numbers = pd.DataFrame([row["matches"].asDict() for row in counts.collect()]).sum()
     assert numbers.to_dict() == {query: its.metrics.matches for query, its in whole.items()}
+
+
+def test_each_query_from_scratch_has_the_engine_of_the_least_expected_time(
+    df: DataFrame, whole: Any
+) -> None:
+    made = cep.spark.slices(df, WORKLOAD, **OPTIONS, tasks=2)
+    (plan,) = made.plans
+    scratch = {query for query in WORKLOAD.patterns if plan.reuse(query).source is None}
+    assert {*made.choice} == scratch and made.evaluator.keys() == scratch
+    for query, choice in made.choice.items():
+        assert f"{query}: {choice.evaluator} was chosen" in made.describe()
+    engines = {"short": "sase", "of values": "zstream"}
+    plan = cep.WorkloadPlan(WORKLOAD, sources={"short": None, "long": "short", "of values": None})
+    choices = {query: Choice({engine: 1.0}) for query, engine in engines.items()}
+    made = Slices((100, 300), plans=(plan,), choice=choices)
+    job = DetectionJob.of(df, WORKLOAD, "at", "symbol", None, None, None, "arrow").divided(made)
+    detector = job.slicer.detector(plan)
+    assert {query: detector.evaluator_of(query) for query in engines} == engines
+    found = cep.spark.detect(df, WORKLOAD, **OPTIONS, slices=made, output="arrow")
+    for query, its in whole.items():
+        assert rows(found[query]) == rows(its.arrow)
+    made = cep.spark.slices(df, WORKLOAD, **OPTIONS, tasks=2, evaluator="tree")
+    assert made.choice is None
+
+
+def test_slices_for_counts_of_what_is_only_counted_list_no_matches(df: DataFrame) -> None:
+    made = Slices((100, 300), choice=Choice({"sase": 1.0}))
+    text = "PATTERN AND(A a, B b) WHERE a.lot < b.lot WITHIN 9 units"
+    counts = cep.spark.detect(df, text, **OPTIONS, slices=made, output="count").toPandas()
+    matches = cep.spark.detect(df, text, **OPTIONS, evaluator="tree", output="arrow")
+    assert counts["matches"].sum() == len(matches) > 0
+    with pytest.raises(UnsupportedPatternError, match="sase cannot run AND"):
+        cep.spark.detect(df, text, **OPTIONS, slices=made)
 
 
 def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:

@@ -6,9 +6,7 @@ logarithm of the number of events in the window, where ``a-seq`` and ``greta`` r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations
 
 from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.protocol import (
@@ -21,7 +19,8 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts.order_statistics import warm_up
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import Operator, Pattern, Structure, Variable
+from cepbench.patterns.model import Operator
+from cepbench.patterns.neighbours import in_orders
 
 _NAME = "order-statistics"
 
@@ -43,7 +42,7 @@ class ComparedRun(CountingRun):
     def _compiled(self, name: str, *, by_start: bool) -> ComparedSequence:
         is_ordered = self._task.pattern.structure.operator is not Operator.AND
         pattern = check_items(self._task, name, in_order=is_ordered)
-        for its in [pattern] if is_ordered else _in_orders(pattern):
+        for its in [pattern] if is_ordered else in_orders(pattern):
             found = compared_layout(counted_task(its, self._reader))
             if found is not None:
                 return ComparedSequence(
@@ -67,17 +66,6 @@ class ComparedRun(CountingRun):
         counters of the papers, and updates are events that enter.
         """
         return replace(super().metrics(), work=Work())
-
-
-def _in_orders(pattern: Pattern) -> Iterator[Pattern]:
-    """An AND of two or three plain items as a SEQ, in each order in which no event is of both ends of three."""
-    items = [its for its in pattern.structure.items if isinstance(its, Variable)]
-    if len(items) not in (2, 3) or len(items) < len(pattern.structure.items):
-        return
-    for order in permutations(items):
-        types = {its.type for its in (order[0], order[-1])}
-        if len(items) == 2 or not (len(types) == 1 or {None, *pattern.concepts} & types):
-            yield replace(pattern, structure=Structure(Operator.SEQ, order))
 
 
 def _open(task: AggregationTask) -> ComparedRun:

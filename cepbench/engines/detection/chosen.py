@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from cepbench.engines.automata.compilation import automaton
-from cepbench.engines.detection.planned import default_plan, planned, sampled
+from cepbench.engines.detection.planned import Known, default_plan, planned, sampled
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.tasks import able, runs_some
 from cepbench.engines.runs.choice import Choice
 from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import Pattern
-from cepbench.planning.costs.engine_work import expected_seconds
+from cepbench.patterns.model import Operator, Pattern
+from cepbench.planning.costs.engine_work import expected_seconds, joining_seconds
 from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -32,17 +34,56 @@ class Chosen(NamedTuple):
 
 
 def chosen(
-    pattern: Pattern, stream: EventStream, asked: Arguments, *, whole_stream: bool
+    pattern: Pattern,
+    stream: EventStream,
+    asked: Arguments,
+    *,
+    whole_stream: bool,
+    plan: AnyPlan | None = None,
+    known: Known | None = None,
+    least: float = 0.0,
 ) -> Chosen:
     """Plan and evaluator by statistics sampled from a stream that the pattern fits.
 
     An evaluator that is asked for is kept. In a window of length 0, in which nothing has a rate, that of the plan's kind runs it.
+
+    Parameters
+    ----------
+    plan : AnyPlan, optional
+        For evaluators that run its kind; by default that of the default generator.
+    known : Known, optional
+        See :func:`cepbench.engines.detection.planned.sampled`.
+    least : float
+        Seconds: where joins along the plan are expected to take less, no evaluator is chosen.
     """
     if asked.evaluator is not None or not pattern.window.length:
-        return Chosen(planned(pattern, stream, asked.evaluator), asked.evaluator, None)
-    statistics, active = sampled(pattern, stream)
-    plan = default_plan(pattern, statistics)
+        plan = planned(pattern, stream, asked.evaluator) if plan is None else plan
+        return Chosen(plan, asked.evaluator, None)
+    statistics, active = sampled(pattern, stream, known)
+    plan = default_plan(pattern, statistics) if plan is None else plan
+    if least and plan is not None:
+        counts = asked.output == "count"
+        if active * joining_seconds(pattern, statistics, plan, "tree", counts=counts) < least:
+            return Chosen(plan, None, None)
     return fastest(pattern, plan, statistics, active, asked, whole_stream=whole_stream)
+
+
+def chosen_queries(
+    plan: WorkloadPlan,
+    asked: Arguments,
+    choose: Callable[[str, AnyPlan | None, Arguments], Chosen],
+) -> dict[str, Chosen]:
+    """What is chosen for each query that is computed from scratch, given its plan and what is asked of it.
+
+    The matches of sources are listed, whatever the output.
+    """
+    ways = [plan.reuse(query) for query in plan.order]
+    sources = {source for way in ways for source in way.sources}
+    listed = replace(asked, output="matches")
+    return {
+        query: choose(query, plan.plans.get(query), listed if query in sources else asked)
+        for query in (way.query for way in ways if way.source is None)
+    }
 
 
 def fastest(
@@ -88,7 +129,9 @@ def _by_time(expected: Mapping[str, float]) -> list[str]:
 
 
 def _has_automaton(pattern: Pattern) -> bool:
-    """Whether a pattern has an automaton that engines can run."""
+    """Whether a pattern has an automaton that engines can run; an AND has none where it is counted."""
+    if pattern.structure.has(Operator.AND):
+        return True
     edges = (sum(1 + its.is_set for its in branch.variables) for branch in pattern.branches())
     try:
         return max(edges) <= MOST_FLAGS and automaton(pattern) is not None

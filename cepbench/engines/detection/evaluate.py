@@ -106,7 +106,7 @@ def evaluate(
         them; None for an evaluator that runs without. Else by default the plan that ``cep.plan`` makes of
         statistics sampled from the stream, which is ``Result.plan``. Of a workload a WorkloadPlan with
         sources, or a mapping of queries to such plans, in which a query without one is evaluated in
-        written order; by default each query has its own plan as above. The name of a planner in
+        written order; by default each query has its own plan, and engine, as above. The name of a planner in
         ``cep.WORKLOAD_PLANNERS`` stands for its plan by a sample of the stream, or for none where that is not
         expected to save more than planning takes.
     type, time : str, optional

@@ -55,7 +55,7 @@ class SliceDetection(Slicer):
     """
 
     pattern: Pattern | Workload
-    evaluator: str | None = None
+    evaluator: str | Mapping[str, str] | None = None  #: of a workload maybe one of each query
     counts: bool = False
     key: str | None = None
 
@@ -195,9 +195,10 @@ class SliceDetection(Slicer):
         """A detector of all queries, without their RETURN."""
         patterns = {query: replace(its, returns=()) for query, its in self.queries.items()}
         plain: Any = of_queries(patterns, self.pattern.hierarchy)
+        evaluator: Any = self.evaluator
         if isinstance(plan, WorkloadPlan):
             plan = replace(plan, workload=plain)
-        return Detector(plain, plan, evaluator=self.evaluator, **options)
+        return Detector(plain, plan, evaluator=evaluator, **options)
 
 
 def by_query(found: Any) -> Mapping[str, Any]:

@@ -172,7 +172,8 @@ def refuse_undeclared(task: Task) -> None:
             for part in task.plan.parts:
                 evaluator.check_plan(part)
     error = UnsupportedPatternError
-    for construct in constructs_of(pattern):
+    counts = task.output == "count" and pattern.output == "all" and not task.node_times
+    for construct in constructs_of(pattern).difference(evaluator.counted if counts else ()):
         what, advice = construct, ""
         if construct == "concept":
             what = f"items of a concept ({', '.join(pattern.concepts)})"

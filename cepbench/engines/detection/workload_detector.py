@@ -74,8 +74,10 @@ class WorkloadDetector(Detector):
         self.partial_match_limit = asked.partial_match_limit
         plan = workload_plan(pattern, plan)
         self._start(asked.position)
-        # By default each query has one of its own, which is built-in.
-        self._evaluator = evaluator_for("tree" if asked.evaluator is None else asked.evaluator)
+        # By default, or if chosen for each, each query has one of its own, which is built-in.
+        given: Any = asked.evaluator
+        by_query = given is None or isinstance(given, Mapping)
+        self._evaluator = evaluator_for("tree" if by_query else given)
         self._run = WorkloadRun(plan, asked)
         self.options = dict(asked.options or {})
         # A mapping, as was checked where queries were opened; the given one may change.

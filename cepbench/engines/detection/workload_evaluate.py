@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.engines.detection.planned import generator_for, planned, sampled_queries
+from cepbench.engines.detection.chosen import Chosen, chosen, chosen_queries
+from cepbench.engines.detection.planned import Known, generator_for, sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import OUTPUTS, evaluator_without_plan, runs_some, task_for
@@ -40,6 +41,9 @@ from cepbench.streams.numeric import NumericReader
 #: events.
 PLANNING, OPENED, SCANNED = 6e-4, 1.3e-3, 4e-8
 
+#: Seconds from which on joins of a query may take much longer than choosing another engine.
+WORTH = 2e-3
+
 #: The share of the time without a plan that planning may take.
 LEAST = 0.04
 
@@ -51,11 +55,11 @@ def evaluate_workload(
     asked: Arguments,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
+    chooses = plan is None or isinstance(plan, str)
     if isinstance(plan, str):
         workload, stream = under_one_hierarchy(workload, stream)
         _check(workload.patterns, stream)
         plan = _planned(workload, stream, plan, asked.evaluator)
-    plans = plan is None
     plan = workload_plan(workload, plan)
     ways = [plan.reuse(query) for query in plan.order]
     output = choice(asked.output, "output", OUTPUTS, EvaluationError)
@@ -65,17 +69,28 @@ def evaluate_workload(
     }
     _check(patterns, stream)
     run = _Run(patterns, stream, ways, output, asked.partial_match_limit)
+    engines: dict[str, Chosen] = {}
+    if chooses:
+        known: Known = {}
+
+        def choose(query: str, given: AnyPlan | None, its: Arguments) -> Chosen:
+            with errors_naming(query):
+                return chosen(
+                    patterns[query], stream, its, whole_stream=True, plan=given, known=known,
+                    least=WORTH,
+                )  # fmt: skip
+
+        engines = chosen_queries(plan, replace(asked, output=output), choose)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern = patterns[query]
-            given = planned(pattern, stream, asked.evaluator) if plans else plan.plans.get(query)
-            chosen, given = chosen_for(pattern, given, asked.evaluator)
-            its = replace(
-                asked, evaluator=chosen, output="matches" if query in run.sources else output
-            )
-            tasks[query] = task_for(pattern, given, its, whole_stream=True)
+            its = engines.get(query) or Chosen(plan.plans.get(query), asked.evaluator, None)
+            engine, given = chosen_for(patterns[query], its.plan, its.evaluator)
+            of_query = "matches" if query in run.sources else output
+            task = replace(asked, evaluator=engine, output=of_query)
+            tasks[query] = task_for(patterns[query], given, task, whole_stream=True)
     found = _from_scratch(tasks, stream)
+    found |= {q: replace(found[q], choice=its.choice) for q, its in engines.items()}
     for way in ways:
         with errors_naming(way.query):
             if way.source is None:
@@ -267,6 +282,11 @@ def _from_scratch(tasks: Mapping[str, Task], stream: EventStream) -> dict[str, R
             results = run_tasks([tasks[query] for query in queries], stream)
         found |= zip(queries, results, strict=True)
     return found
+
+
+def engine_of(given: Any, query: str) -> str | Evaluator | None:
+    """The evaluator of a query, of one for all or of those chosen for each."""
+    return given.get(query) if isinstance(given, Mapping) else given
 
 
 def chosen_for(

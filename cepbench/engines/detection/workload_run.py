@@ -15,6 +15,7 @@ from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.detection.workload_evaluate import (
     chosen_for,
+    engine_of,
     from_events,
     queries_of,
     words_of,
@@ -165,7 +166,8 @@ class WorkloadRun(Stateful):
         for query, group in groups.items():
             pattern, plan = planned.computed.patterns[query], planned.plans.get(query)
             with errors_naming(query):
-                evaluator, plan = chosen_for(pattern, plan, self.asked.evaluator)
+                evaluator = engine_of(self.asked.evaluator, query)
+                evaluator, plan = chosen_for(pattern, plan, evaluator)
                 entry = None if evaluator is None else evaluator_for(evaluator)
                 if entry is not None and entry.together is not None:
                     shared = sharing.get((entry.name, group))

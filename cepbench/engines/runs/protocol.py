@@ -186,6 +186,8 @@ class Evaluator:
     check_plan: Callable[[Plan], object] | None = None
     without_plan: bool = False  #: whether it runs without a plan
     constructs: Collection[str] = CONSTRUCTS
+    #: Further constructs of patterns of which it only counts the matches, and not of all.
+    counted: Collection[str] = ()
     strategies: Collection[str] = JOIN_STRATEGIES  #: those of patterns that it supports
     #: ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may list
     #: those of a SEQ instead, of which the front end makes a graph.

@@ -1,4 +1,4 @@
-"""Matches of two or three compared events counted without runs, for automata under ``any``.
+"""Matches of two or three compared events counted without runs, for automata under ``any``, and for AND.
 
 See :mod:`cepbench.engines.sequence_counts.kernels.order_statistics`.
 """
@@ -19,8 +19,8 @@ from cepbench.engines.sequence_counts.order_statistics import (
     ComparedWindow,
     warm_up,
 )
-from cepbench.patterns.expressions import MIRRORED, of_any_variable, terms_of, with_terms
-from cepbench.patterns.model import Clause, Expression
+from cepbench.patterns.model import Expression, Operator
+from cepbench.patterns.neighbours import Sides, neighbours_of
 
 
 @dataclass(frozen=True)
@@ -33,77 +33,37 @@ class ComparedLayout:
 
 
 def compared_layout(task: BranchTask) -> ComparedLayout | None:
-    """The tables of a task's pattern; None if ranks do not tell its matches.
-
-    Each two neighbours have one comparison at most, of a value of either; the middle one of three events has one
-    value in both. A NOT between two of them has conditions on its own event, or before the last one
-    a single comparison with the item before it.
+    """The tables of a task's pattern; None if ranks do not tell its matches, see
+    :func:`cepbench.patterns.neighbours.neighbours_of`.
     """
     (given,) = task.trees
-    names = given.pattern.positive_names
-    if len(names) not in (2, 3) or any(v.is_set for v in given.pattern.positive):
+    found = neighbours_of(given.pattern)
+    if found is None:
         return None
     layout = count_layout(task, without_rules=True, without_checks=True)
-    if layout is None or layout.items.prevents[0]:
+    if layout is None:
         return None
-    columns, negated = [*layout.of_events.columns], [v.name for v in given.pattern.negated]
-    prevents = layout.items.prevents.copy()
-    found: list[Compared | None] = [None, None]
+    columns, items = [*layout.of_events.columns], layout.items
+    first, second = (its and _compared(its, columns) for its in found.compared)
     closing: Closing | None = None
-    for clause in given.pattern.conditions:
-        if len(clause.variables) == 1:
-            continue
-        barred = [name for name in negated if name in clause.variables]
-        sides = _sides(clause, (names[-2], *barred) if barred else names)
-        if sides is None:
-            return None
-        place, operator, *values = sides
-        for value in values:
-            if value not in columns:
-                columns.append(value)
-        earlier, later = map(columns.index, values)
-        if barred:
-            flag = layout.of_events.passing[negated.index(barred[0]) - len(negated)].flag
-            if closing or prevents[-1] & flag == 0 or operator in ("=", "!="):
-                return None
-            closing = Closing(flag, later, earlier, COMPARISONS[operator])
-            prevents[-1] ^= flag
-        elif found[place] is not None:
-            return None
-        else:
-            found[place] = earlier, later, COMPARISONS[operator]
-    before, behind = found
-    if before and behind and before[1] != behind[0]:
-        return None
+    if found.closing is not None:
+        name, sides = found.closing
+        earlier, later, operator = _compared(sides, columns)
+        negated = [v.name for v in given.pattern.negated]
+        flag = layout.of_events.passing[negated.index(name) - len(negated)].flag
+        closing = Closing(flag, later, earlier, operator)
+        prevents = items.prevents.copy()
+        prevents[-1] ^= flag
+        items = items._replace(prevents=prevents)
     of_events = replace(layout.of_events, columns=tuple(columns))
-    items = layout.items._replace(prevents=prevents)
-    return ComparedLayout(
-        replace(layout, items=items, of_events=of_events), (before, behind), closing
-    )
+    layout = replace(layout, items=items, of_events=of_events)
+    return ComparedLayout(layout, (first, second), closing)
 
 
-def _sides(
-    clause: Clause, names: tuple[str, ...]
-) -> tuple[int, str, Expression, Expression] | None:
-    """Of one comparison of neighbours: the number of the earlier, the operator with the later one on its left,
-    and the values of the earlier and of the later one.
-    """
-    if len(clause.comparisons) > 1:
-        return None
-    (comparison,) = clause.comparisons
-    reads = [
-        {term.variable for term in terms_of(its)} for its in (comparison.left, comparison.right)
-    ]
-    if any(len(its) != 1 for its in reads) or not set.union(*reads) <= {*names}:
-        return None
-    (left,), (right,) = reads
-    one, two = names.index(left), names.index(right)
-    if abs(one - two) != 1:
-        return None
-    values = [with_terms(its, of_any_variable) for its in (comparison.left, comparison.right)]
-    if one > two:
-        return two, comparison.operator, values[1], values[0]
-    return one, MIRRORED[comparison.operator], values[0], values[1]
+def _compared(sides: Sides, columns: list[Expression]) -> Compared:
+    """The comparison of two columns, which are added where they are missing."""
+    columns += [its for its in dict.fromkeys((sides.earlier, sides.later)) if its not in columns]
+    return columns.index(sides.earlier), columns.index(sides.later), COMPARISONS[sides.operator]
 
 
 class ComparedEngine(WindowEngine):
@@ -114,7 +74,7 @@ class ComparedEngine(WindowEngine):
     _window: ComparedWindow
 
     def __init__(self, task: BranchTask, layout: ComparedLayout) -> None:
-        items = layout.layout.items
+        (branch,), items = task.branches, layout.layout.items
         window = ComparedWindow(
             items.begins,
             layout.compared,
@@ -122,6 +82,7 @@ class ComparedEngine(WindowEngine):
             prevents=items.prevents,
             closing=layout.closing,
             counts_window=False,
+            is_ordered=branch.operator is Operator.SEQ,
         )
         super().__init__(task, layout.layout, window)
         warm_up()

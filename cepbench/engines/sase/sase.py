@@ -15,6 +15,7 @@ Conditions on an event alone are tested for a batch at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cepbench.arguments import choice, flag
@@ -33,7 +34,9 @@ from cepbench.engines.sase.postponing import PostponingEngine, check_postponable
 from cepbench.engines.sase.returning import returned_columns
 from cepbench.engines.sase.run import AutomatonRun, automata_of, evaluator_of_automata, warm_up
 from cepbench.errors import CepbenchError
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import Operator, Pattern
+from cepbench.patterns.neighbours import neighbours_of
+from cepbench.patterns.reach import with_shared_keys
 from cepbench.streams.event_stream import EventStream
 
 
@@ -41,7 +44,7 @@ class SaseRun(AutomatonRun):
     """A run of one task with merged runs."""
 
     def __init__(self, task: Task) -> None:
-        automata = automata_of(task)
+        automata = automata_of(_counted(task))
         if task.options["negation"] == "early":
             automata = [with_negation(automaton) for automaton in automata]
         self._values = task.values
@@ -69,8 +72,10 @@ class SaseRun(AutomatonRun):
         needs_runs = task.reports or task.watched or not self._without_runs
         if needs_runs:
             return super()._engine(engine, task)
-        compared = compared_layout(task)
-        if compared is not None and any(compared.compared):
+        (branch,), (tree,), compared = task.branches, task.trees, compared_layout(task)
+        if compared is not None and (
+            any(compared.compared) or tree.pattern.operator is not branch.operator
+        ):
             self._of_automata.append(ComparedEngine(task, compared))
         elif (layout := count_layout(task)) is not None:
             warm_up(CountingEngine)
@@ -94,6 +99,18 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
+def _counted(task: Task) -> Task:
+    """An AND in an order in which it is counted, if that is asked for and can be done."""
+    found = None
+    if (
+        task.pattern.operator is Operator.AND
+        and task.output == "count"
+        and not (task.node_times or task.options["postpone"])
+    ):
+        found = neighbours_of(with_shared_keys(task.pattern))
+    return task if found is None else replace(task, pattern=found.pattern)
+
+
 def _keeps_graphs(pattern: Pattern, automata: Sequence[Automaton]) -> bool:
     """Whether no match has to be looked at by itself: by NOT, or as one that two branches have."""
     branches = pattern.branches()
@@ -108,6 +125,7 @@ def _negation(given: Any, name: str, error: type[CepbenchError]) -> str:
 SASE = evaluator_of_automata(
     "sase",
     SaseRun,
+    counted=("AND",),
     options={
         "negation": Option(
             "early",

@@ -27,8 +27,8 @@ from cepbench.kernels.instructions import compares
 from cepbench.state import Stateful, check_shape
 
 #: Where a scan of the window for each event takes less time than trees, as measured: so few events are stored,
-#: or so few are new.
-SHORT, FEW = 100, 22
+#: of an AND, in which each event is a last one, half as many, or so few are new.
+SHORT, FEW = 50, 22
 
 #: Two neighbours: the columns of the earlier and of the later event, and the operator with the later one on its
 #: left.
@@ -128,7 +128,7 @@ class ComparedWindow(Stateful):
             window=window,
             counts_window=counts_window,
             weighted=1 << weighted if weighted >= 0 else 0,
-            short=SHORT,
+            short=SHORT if is_ordered else SHORT // 2,
             few=FEW,
         )
         #: Matches since they were taken last, as ``_totals`` of each partition.

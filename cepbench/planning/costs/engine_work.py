@@ -2,7 +2,7 @@
 
 An engine works in one of a few forms: it joins along a plan, or from the last item on; it moves runs of an
 automaton from item to item, each by itself or those with equal values as one; or it counts without
-runs. What it is expected to do in its form follows from rates and selectivities, and what a unit of it takes
+runs, by starts, as a product, or by ranks of values. What it is expected to do in its form follows from rates and selectivities, and what a unit of it takes
 is measured, see :mod:`cepbench.planning.costs.unit_costs`.
 
 A Kleene variable has the sets of independent events: with j of k − 1 + j ordered events in the set, the
@@ -19,7 +19,9 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 from cepbench.patterns.equivalences import equated
-from cepbench.patterns.model import Aggregate, Pattern
+from cepbench.patterns.model import Aggregate, Operator, Pattern
+from cepbench.patterns.neighbours import neighbours_of
+from cepbench.patterns.reach import with_shared_keys
 from cepbench.planning.costs.expected_rows import ExpectedRows
 from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.costs.unit_costs import COUNTING, TREE, unit_costs
@@ -44,6 +46,9 @@ FORMS = {
 #: Events that a row looks at for the next ones of its set under contiguity: a block, in each of the steps of
 #: the kernels in a window.
 _LOOKS = 9.0 * 32.0
+
+#: The fewest events of which trees over ranks are made.
+_CHUNK = 64.0
 
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.
 _LARGEST, _MANY = 60.0, 400.0
@@ -255,12 +260,19 @@ class EngineRows(ExpectedRows):
     def counted(self) -> dict[str, float] | None:
         """Of matches that are counted without runs; None if runs differ in more than their start."""
         first, names = self.names[0], {*self.names}
+        if self.pattern.output != "all":
+            return None
+        work = self._base | dict.fromkeys(("counters", "by_start", "ranked"), 0.0)
+        found = neighbours_of(with_shared_keys(self.pattern))
+        if found is not None and (any(found.compared) or not self.in_order):
+            # Levels of the trees over the events in a window, or in the shortest chunk.
+            steps = len(names) * math.log2(_CHUNK + self.arriving * self.window)
+            return work | {"ranked": self.arriving * steps}
         rules = [pair for pair in self.compared_pairs if pair <= names]
         if not self.is_partitioned:
             rules += map(frozenset, self.equal_names)
         if (
             self.strategy != "any"
-            or self.pattern.output != "all"
             or not self.in_order
             or self.stepwise
             or self.aggregated
@@ -270,7 +282,7 @@ class EngineRows(ExpectedRows):
         ):
             return None
         by_start = self.arriving * self.sizes[first] if rules else 0.0
-        return self._base | {"counters": self.arriving * len(names), "by_start": by_start}
+        return work | {"counters": self.arriving * len(names), "by_start": by_start}
 
 
 def expected_work(
@@ -285,11 +297,17 @@ def expected_work(
     forms: dict[str, list[dict[str, float] | None]] = {
         "stacks": [
             its.joined(right_deep(its.names), counts=counts, backwards=True) for its in branches
-        ],
-        "runs": [its.run() for its in branches],
-        "merged": [its.merged() for its in branches],
-        "counted": [its.counted() if counts else None for its in branches],
+        ]
     }
+    is_read_in_order = not pattern.structure.has(Operator.AND)
+    if is_read_in_order:
+        forms |= {
+            "runs": [its.run() for its in branches],
+            "merged": [its.merged() for its in branches],
+        }
+    # Of the branches of an OR only sequences are counted.
+    if counts and (is_read_in_order or len(branches) == 1):
+        forms["counted"] = [its.counted() for its in branches]
     if plan is not None:
         trees = [part.tree for part in plan.parts]
         forms["joins"] = [

@@ -45,11 +45,10 @@ class Job:
         """The result of the whole stream, or of so many events at its beginning."""
         return evaluate(self.asked, self.stream[:events], self.plan, output=output, **self.how)
 
-    def warm_up(self, *outputs: str) -> None:
+    def warm_up(self, output: str) -> None:
         """Run a prefix of the stream, so that the time excludes loading compiled code."""
         with out.progress("warming up"):
-            for output in outputs:
-                self.evaluated(output, WARM_UP_EVENTS)
+            self.evaluated(output, WARM_UP_EVENTS)
 
     def counted(self) -> Metrics:
         """Count all matches of a pattern."""

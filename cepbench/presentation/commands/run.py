@@ -112,9 +112,9 @@ def run(
     plan, statistics, _ = inputs.plan(
         asked, stream, planner=planner, generator=generator, evaluator=evaluator
     )
+    kind = "count" if count else "arrow"
     if asked.by_query:
         job = Job(asked, stream, plan, {"evaluator": evaluator, "options": options})
-        kind = "count" if count else "arrow"
         job.warm_up(kind)
         with out.progress("running"):
             found = job.evaluated(kind)
@@ -128,14 +128,14 @@ def run(
             asked, plan, statistics or inputs.read_statistics(asked, stream),
             active_time(asked, stream),
             Arguments(
-                evaluator=None, options=options, output="count" if count else "arrow",
+                evaluator=None, options=options, output=kind,
                 partial_match_limit=PARTIAL_MATCH_LIMIT,
             ),
             whole_stream=False,
         )  # fmt: skip
     used = chosen_evaluator(plan, engine, asked.strategy.name)
     job = Job(asked, stream, plan, {"evaluator": used, "options": options})
-    job.warm_up("count", "arrow")
+    job.warm_up(kind)
     if count:
         metrics, first, written = job.counted(), None, 0
     else:

@@ -34,12 +34,13 @@ def cheapest(tmp_path, monkeypatch):
     """Store costs by which some engines take the least time, in this order, whatever their work."""
     monkeypatch.setenv("CEPBENCH_UNIT_COSTS", str(tmp_path))
 
-    def cheapest(*engines: str) -> None:
+    def cheapest(*engines: str, scanned: float = 0.0) -> None:
         order = [*engines, *(name for name in FORMS if name not in engines)]
         costs = {
             name: dict.fromkeys(kinds, 0.0) | {"opened": 1e6 * order.index(name.split(",")[0])}
             for name, kinds in unit_costs.FIXED["alone"].items()
         }
+        costs["tree"]["scanned"] = scanned
         unit_costs.store({**unit_costs.FIXED, "alone": costs})
         unit_costs.unit_costs.cache_clear()
 
@@ -54,6 +55,7 @@ def cheapest(tmp_path, monkeypatch):
         "SEQ(A a, NOT(N n), B b) WHERE a.x < b.x",
         "SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x",
         "AND(A a, B b) WHERE [id]",
+        "AND(A a, B b, C c) WHERE a.x < b.x AND b.x > c.x AND a.id = b.id AND b.id = c.id",
         "OR(SEQ(A a, B b), SEQ(B d, C c))",
         "SEQ(A a, GROUP(B b, +), C c)",
         "SEQ(A a, KL(B b), C c) STRATEGY next",
@@ -81,7 +83,16 @@ def test_only_engines_that_declare_what_is_needed(cheapest) -> None:
     cheapest("sase", "stack-nfa", "zstream")
     seq = "PATTERN SEQ(A a, B b) WITHIN 5 units"
     assert cep.evaluate(seq, STREAM).evaluator == "sase"
-    assert cep.evaluate("PATTERN AND(A a, B b) WITHIN 5 units", STREAM).evaluator == "zstream"
+    both = "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 5 units"
+    assert cep.evaluate(both, STREAM).evaluator == "zstream"
+    # By ranks of values.
+    assert cep.evaluate(both, STREAM, output="count").evaluator == "sase"
+    assert cep.evaluate(both, STREAM, output="count", node_times=True).evaluator == "zstream"
+    for more in ("a.y < b.y", "a.x + b.x < 1"):
+        other = both.replace("WITHIN", f"AND {more} WITHIN").replace(".y", ".id")
+        assert cep.evaluate(other, STREAM, output="count").evaluator == "zstream"
+    either = "PATTERN OR(AND(A a, B b), SEQ(A a, B b)) WHERE a.x < b.x WITHIN 5 units"
+    assert cep.evaluate(either, STREAM, output="count").evaluator == "zstream"
     consuming = "PATTERN SEQ(A a, B b) STRATEGY consuming WITHIN 5 units"
     assert cep.evaluate(consuming, STREAM).evaluator == "tree"
     assert cep.evaluate(seq, STREAM, node_times=True).evaluator == "sase"
@@ -102,6 +113,28 @@ def test_a_pattern_without_automaton_is_run_by_another_engine(cheapest) -> None:
     names = [f"v{number}" for number in range(70)]
     many = f"PATTERN SEQ({', '.join(f'N {name}' for name in names)}) WITHIN 90 units"
     assert cep.evaluate(many, STREAM, output="count").evaluator == "tree"
+
+
+def test_each_query_of_a_workload_that_may_take_long_has_its_engine(cheapest) -> None:
+    queries = {"one": "SEQ(A a, B b)", "two": "SEQ(A a, B b, C c)", "three": "AND(A a, C c)"}
+    workload = cep.Workload({q: f"PATTERN {its} WITHIN 5 units" for q, its in queries.items()})
+    cheapest("sase", "zstream")
+    for plan in (None, "CHASE"):
+        found = cep.evaluate(workload, STREAM, plan, output="count")
+        assert {its.evaluator for its in found.values()} == {"tree"}
+    cheapest("sase", "zstream", scanned=1e4)
+    for output, conjunction in (("count", "sase"), ("arrow", "zstream")):
+        found = cep.evaluate(workload, STREAM, output=output)
+        assert [its.evaluator for its in found.values()] == ["sase", "sase", conjunction]
+        for query, its in found.items():
+            assert its.choice is not None and its.choice.evaluator == its.evaluator
+            alone = cep.evaluate(workload.patterns[query], STREAM, output="count")
+            assert its.metrics.matches == alone.metrics.matches
+    plan = cep.WorkloadPlan(workload, sources={"one": None, "two": "one", "three": None})
+    found = cep.evaluate(workload, STREAM, plan)
+    assert [its.evaluator for its in found.values()] == ["tree", "down", "tree"]
+    found = cep.evaluate(workload, STREAM, evaluator="zstream")
+    assert all(its.choice is None and its.evaluator == "zstream" for its in found.values())
 
 
 def test_what_is_given_is_kept() -> None:
