@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 
-from cepbench.engines.aggregation.counting import CountingRun
+import numpy as np
+
+from cepbench.engines.aggregation.counting import CountingRun, Window
+from cepbench.engines.aggregation.digits import DigitWindow
 from cepbench.engines.aggregation.protocol import (
     AggregateMetrics,
     AggregationMethod,
@@ -19,7 +22,9 @@ from cepbench.engines.aggregation.protocol import (
 from cepbench.engines.aggregation.sequences import ComparedSequence, check_items, counted_task
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
-from cepbench.engines.sequence_counts.order_statistics import warm_up
+from cepbench.engines.sequence_counts.integers import narrowed
+from cepbench.engines.sequence_counts.kernels.tables import Events
+from cepbench.engines.sequence_counts.order_statistics import ComparedWindow, warm_up
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable
 
@@ -34,9 +39,9 @@ class ComparedRun(CountingRun):
     def __init__(self, task: AggregationTask) -> None:
         super().__init__(task, _NAME, by_start=False)
         for total in self.valuation.totals:
-            if total.kind != "COUNT":
+            if total.is_maximum:
                 raise UnsupportedPatternError(
-                    f"{_NAME} only counts, and cannot aggregate {total.kind}"
+                    f"{_NAME} counts and adds up, and cannot aggregate {total.kind}"
                     f"({total.variable}.{total.attribute}); use the method greta or two-step"
                 )
 
@@ -55,6 +60,22 @@ class ComparedRun(CountingRun):
             "types; NOT stands between items of a SEQ, and only before the last one it may be compared by <, <=, > "
             "or >=, with the item before it; use another method, such as two-step"
         )
+
+    def _pushed(
+        self, windows: list[Window], given: list[Events], samples: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See :class:`CountingRun`; before the matches are counted, further digits begin with what they were."""
+        matches, *sums = windows
+        assert isinstance(matches, ComparedWindow)
+        found = []
+        for window, its in zip(sums, given[1:], strict=True):
+            assert isinstance(window, DigitWindow)
+            found.append(window.push(its, samples, matches))
+        totals, done = matches.push(given[0], samples)
+        for place, total in enumerate(self.valuation.totals[1:]):
+            if total.kind == "COUNT":
+                found[place] = (narrowed(totals + found[place][0]), found[place][1])
+        return [(totals, done), *found]
 
     def _ends_of_matches(self) -> tuple[int, int]:
         if self._sequence.is_ordered:
