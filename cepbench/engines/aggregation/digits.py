@@ -4,8 +4,6 @@ A sum over matches is linear in the values of an item's events, and a value is a
 2^20. So for each such power there is a count by integers of 64 bits (:class:`ComparedWindow`), from the first event
 that has a digit there to the last one in the window, and the sum of all is exact. Of floats the digits are those of
 their binary fractions or, where that is the same float, of ten thousandths, for decimals have few of these.
-
-MIN and MAX are no sums: what an expiring event contributed cannot be subtracted.
 """
 
 from __future__ import annotations
@@ -141,7 +139,11 @@ class DigitWindow(Stateful):
             values = np.ldexp(fractions, _MANTISSA).astype(np.int64)
             places, shifts = np.divmod(exponents - _MANTISSA, _BITS)
             places = 2 * places + are_parts
-        signs, rest, shift = np.sign(values), np.abs(values).view(np.uint64), shifts.astype(np.uint64)
+        signs, rest, shift = (
+            np.sign(values),
+            np.abs(values).view(np.uint64),
+            shifts.astype(np.uint64),
+        )
         while rest.any():
             digits = (rest << shift & _MASK).astype(np.int64)
             rest, shift = rest >> _BITS - shift, np.zeros_like(shift)

@@ -1,7 +1,8 @@
-"""Counts of two or three compared events by trees over the ranks of their values.
+"""Counts and sums over two or three compared events by trees over the ranks of their values.
 
 See :mod:`cepbench.engines.sequence_counts.kernels.order_statistics`: the time of an event grows with the
-logarithm of the number of events in the window, where ``a-seq`` and ``greta`` read all of them.
+logarithm of the number of events in the window, where ``a-seq`` and ``greta`` read all of them. SUM and AVG are
+weighted counts (:mod:`cepbench.engines.aggregation.digits`); MIN and MAX are not, for the trees subtract what expires.
 """
 
 from __future__ import annotations
