@@ -19,8 +19,8 @@ from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.errors import StreamError
 from cepbench.state import Stateful
 
-#: Bits of a digit, and of a float.
-_BITS, _MANTISSA = 20, 53
+#: Bits of a digit, and the bits of a float that are more than its unit at least: 2^-41 is less than 10^-12.
+_BITS, _PRECISE = 20, 41
 _MASK = np.uint64((1 << _BITS) - 1)
 
 #: The events that a partition may have in a window. Of n events none is in more than n^2 matches, in a SEQ as its first
@@ -52,7 +52,7 @@ class DigitWindow(Stateful):
         Whether the values are floats.
     """
 
-    SAVED = ("_places", "_counts")
+    SAVED = ("_places", "_counts", "_origin")
 
     def __init__(
         self, total: Total, empty: ComparedWindow, item: int, flag: int, *, is_float: bool
@@ -64,6 +64,8 @@ class DigitWindow(Stateful):
         self._exponent = SMALLER if is_float and total.kind == "AVG" else 0
         #: By place, which is twice a power of 2^20, and one more if that is of ten thousandths.
         self._counts: dict[int, ComparedWindow] = {}
+        #: The power of 2 at place 0, so that the largest values have no digit of a few bits.
+        self._origin: int | None = None
 
     @property
     def _places(self) -> list[int]:
@@ -126,7 +128,7 @@ class DigitWindow(Stateful):
 
     def _digits(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """The digits of some values but 0: the place, which values have one there, and these, with their signs."""
-        places, shifts = np.zeros((2, len(values)), np.int64)
+        places = np.zeros(len(values), np.int64)
         if values.dtype == np.float64:
             for place, infinite in ((_INFINITE, np.inf), (_INFINITE + 2, -np.inf)):
                 if len(found := np.flatnonzero(values == infinite)):
@@ -134,30 +136,29 @@ class DigitWindow(Stateful):
             values = np.ldexp(np.where(np.isinf(values), 0.0, values), self._exponent)
             with np.errstate(over="ignore"):
                 parts = np.rint(values * _PARTS)
-            are_parts = (parts / _PARTS == values) & (np.abs(parts) < 2.0**_MANTISSA)
-            fractions, exponents = np.frexp(np.where(are_parts, parts, values))
-            values = np.ldexp(fractions, _MANTISSA).astype(np.int64)
-            places, shifts = np.divmod(exponents - _MANTISSA, _BITS)
-            places = 2 * places + are_parts
-        signs, rest, shift = (
-            np.sign(values),
-            np.abs(values).view(np.uint64),
-            shifts.astype(np.uint64),
-        )
+            are_parts = (parts / _PARTS == values) & (np.abs(parts) < 2.0**53)
+            fractions, exponents = np.frexp(values)
+            if self._origin is None and not are_parts.all():
+                self._origin = int(exponents[~are_parts].max()) % _BITS
+            units, shift = np.divmod(exponents - (self._origin or 0) - _PRECISE, _BITS)
+            values = np.where(are_parts, parts, np.ldexp(fractions, shift + _PRECISE))
+            values = np.rint(values).astype(np.int64)
+            places = np.where(are_parts, 1, 2 * units)
+        signs, rest = np.sign(values), np.abs(values).view(np.uint64)
         while rest.any():
-            digits = (rest << shift & _MASK).astype(np.int64)
-            rest, shift = rest >> _BITS - shift, np.zeros_like(shift)
+            digits = (rest & _MASK).astype(np.int64)
             for place in np.unique(places[digits > 0]).tolist():
                 found = np.flatnonzero((digits > 0) & (places == place))
                 yield place, found, signs[found] * digits[found]
-            places = places + 2
+            rest, places = rest >> np.uint64(_BITS), places + 2
 
     def _plus(self, totals: np.ndarray, found: np.ndarray, place: int) -> np.ndarray:
         """Some totals and those of a place."""
         exponent = _BITS * (place >> 1)
         if self._dtype is np.float64:
             with np.errstate(over="ignore", invalid="ignore"):
-                more = np.ldexp(found.astype(np.float64), exponent - self._exponent)
+                exponent += -self._exponent if place & 1 else (self._origin or 0) - self._exponent
+                more = np.ldexp(found.astype(np.float64), exponent)
                 return np.asarray(totals + (more / _PARTS if place & 1 else more))
         if largest_sum(totals, 1) + largest_sum(found, 1 << exponent) >= LARGEST:
             totals, found = totals.astype(object), found.astype(object)
