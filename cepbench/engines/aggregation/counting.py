@@ -5,13 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from functools import cache
 from itertools import compress
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.aggregation.digits import DigitWindow
-from cepbench.engines.aggregation.event_graphs import CountedGraph, GraphWindow
+from cepbench.engines.aggregation.event_graphs import CountedGraph
 from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
@@ -28,7 +27,6 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sase.partitions import side_by_side
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import StreamError
 from cepbench.kernels.arrays import read_only
@@ -40,8 +38,6 @@ from cepbench.streams.numeric import NumericReader
 
 #: Partitions without events that are not dropped yet.
 _IDLE = 16
-
-Window = CountingWindow | GraphWindow | ComparedWindow | DigitWindow
 
 
 class _Events(NamedTuple):
@@ -110,7 +106,8 @@ class CountingRun(Stateful):
         self.valuation = Valuation(task, (*pattern.equivalences, *types), plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._windows: list[Window] = []
+        #: The state of each total, as ``_sequence`` makes it.
+        self._windows: list[Any] = []
         #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
         #: typed parts of these if there are such; and their groups.
         self.parts: dict[Key, int] = {}
@@ -192,9 +189,9 @@ class CountingRun(Stateful):
         return [totals for totals, _ in found]
 
     def _pushed(
-        self, windows: list[Window], given: list[tables.Events], samples: int
+        self, windows: list[Any], given: list[tables.Events], samples: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Let the windows process events; see :meth:`CountingWindow.push`."""
+        """Let windows process events; see :meth:`CountingWindow.push`."""
         return [window.push(its, samples) for window, its in zip(windows, given, strict=True)]
 
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:

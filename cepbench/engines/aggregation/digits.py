@@ -59,8 +59,8 @@ class DigitWindow(Stateful):
     ) -> None:
         self._empty, self._item, self._flag = empty, item, flag
         self._dtype = total.dtype(is_float=is_float)
-        #: What all values weigh besides their digits.
-        self._base = int(total.kind == "COUNT")
+        #: Whether it is the number of missing values, below 0.
+        self.is_missing = total.kind == "COUNT"
         self._exponent = SMALLER if is_float and total.kind == "AVG" else 0
         #: By place, which is twice a power of 2^20, and one more if that is of ten thousandths.
         self._counts: dict[int, ComparedWindow] = {}
@@ -102,19 +102,20 @@ class DigitWindow(Stateful):
 
         A StreamError if there are more than :data:`MOST_EVENTS`.
         """
-        if self._base == 0 and matches.longest + len(events.rows) > MOST_EVENTS:
+        if not self.is_missing and matches.longest + len(events.rows) > MOST_EVENTS:
             raise StreamError(
                 f"order-statistics adds up values of at most {MOST_EVENTS:,} events in a window, where only "
                 "counts are exact; use another method, such as a-seq"
             )
         weights: dict[int, np.ndarray] = {}
         its = np.flatnonzero(events.flags & self._flag)
-        for place, of_place, digits in self._digits(events.weights[its] - self._base):
+        for place, of_place, digits in self._digits(events.weights[its] - self.is_missing):
             if place not in weights:
                 weights[place] = np.zeros(len(events.flags), np.int64)
             weights[place][its[of_place]] = digits
         nothing = np.zeros(len(events.flags), np.int64)
-        totals, done = np.zeros(samples, self._dtype), np.zeros(3, np.int64)
+        totals: np.ndarray = np.zeros(samples, self._dtype)
+        done = np.zeros(3, np.int64)
         for place in weights.keys() - self._counts.keys():
             self._counts[place] = matches.weighing(self._item)
         # Of floats the least ones first.

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
-from cepbench.engines.aggregation.counting import CountingRun, Window
-from cepbench.engines.aggregation.digits import DigitWindow
+from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.protocol import (
     AggregateMetrics,
     AggregationMethod,
@@ -25,7 +25,7 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.engines.sequence_counts.kernels.tables import Events
-from cepbench.engines.sequence_counts.order_statistics import ComparedWindow, warm_up
+from cepbench.engines.sequence_counts.order_statistics import warm_up
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable
 
@@ -63,20 +63,19 @@ class ComparedRun(CountingRun):
         )
 
     def _pushed(
-        self, windows: list[Window], given: list[Events], samples: int
+        self, windows: list[Any], given: list[Events], samples: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See :class:`CountingRun`; before the matches are counted, further digits begin with what they were."""
+        """See :class:`CountingRun`; a further digit begins as the matches were before these events."""
         matches, *sums = windows
-        assert isinstance(matches, ComparedWindow)
-        found = []
-        for window, its in zip(sums, given[1:], strict=True):
-            assert isinstance(window, DigitWindow)
-            found.append(window.push(its, samples, matches))
-        totals, done = matches.push(given[0], samples)
-        for place, total in enumerate(self.valuation.totals[1:]):
-            if total.kind == "COUNT":
-                found[place] = (narrowed(totals + found[place][0]), found[place][1])
-        return [(totals, done), *found]
+        found = [
+            window.push(its, samples, matches) for window, its in zip(sums, given[1:], strict=True)
+        ]
+        of_matches, done = matches.push(given[0], samples)
+        totals = [
+            narrowed(of_matches + its) if window.is_missing else its
+            for window, (its, _) in zip(sums, found, strict=True)
+        ]
+        return [(of_matches, done), *zip(totals, (its for _, its in found), strict=True)]
 
     def _ends_of_matches(self) -> tuple[int, int]:
         if self._sequence.is_ordered:
