@@ -95,10 +95,8 @@ class DigitWindow(Stateful):
         """The size of its state."""
         return sum(count.bytes for count in self._counts.values())
 
-    def push(
-        self, events: Events, samples: int, matches: ComparedWindow
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`ComparedWindow.push`; ``matches`` are those before these events.
+    def push(self, events: Events, samples: int, matches: ComparedWindow) -> np.ndarray:
+        """The totals of :meth:`ComparedWindow.push`; ``matches`` are those before these events.
 
         A StreamError if there are more than :data:`MOST_EVENTS`.
         """
@@ -115,17 +113,15 @@ class DigitWindow(Stateful):
             weights[place][its[of_place]] = digits
         nothing = np.zeros(len(events.flags), np.int64)
         totals: np.ndarray = np.zeros(samples, self._dtype)
-        done = np.zeros(3, np.int64)
-        for place in weights.keys() - self._counts.keys():
-            self._counts[place] = matches.weighing(self._item)
+        counts = {place: count for place, count in self._counts.items() if count.weighs}
+        new = weights.keys() - counts.keys()
+        counts |= {place: matches.weighing(self._item) for place in new}
         # Of floats the least ones first.
-        self._counts = dict(sorted(self._counts.items()))
+        self._counts = dict(sorted(counts.items()))
         for place, count in self._counts.items():
             its_events = events._replace(weights=weights.get(place, nothing))
-            found, its_done = count.push(its_events, samples)
-            totals, done = self._plus(totals, found, place), done + its_done
-        self._counts = {place: count for place, count in self._counts.items() if count.weighs}
-        return totals, done
+            totals = self._plus(totals, count.push(its_events, samples)[0], place)
+        return totals
 
     def _digits(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """The digits of some values but 0: the place, which values have one there, and these, with their signs."""

@@ -67,15 +67,14 @@ class ComparedRun(CountingRun):
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """See :class:`CountingRun`; a further digit begins as the matches were before these events."""
         matches, *sums = windows
-        found = [
+        totals = [
             window.push(its, samples, matches) for window, its in zip(sums, given[1:], strict=True)
         ]
-        of_matches, done = matches.push(given[0], samples)
-        totals = [
-            narrowed(of_matches + its) if window.is_missing else its
-            for window, (its, _) in zip(sums, found, strict=True)
-        ]
-        return [(of_matches, done), *zip(totals, (its for _, its in found), strict=True)]
+        found, done = matches.push(given[0], samples)
+        for place, window in enumerate(sums):
+            if window.is_missing:
+                totals[place] = narrowed(found + totals[place])
+        return [(its, done) for its in (found, *totals)]
 
     def _ends_of_matches(self) -> tuple[int, int]:
         if self._sequence.is_ordered:
