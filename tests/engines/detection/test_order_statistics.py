@@ -162,6 +162,18 @@ def test_sums_of_infinite_values_and_of_decimals() -> None:
     ]  # fmt: skip
 
 
+def test_every_float_is_summed_with_its_digits() -> None:
+    """Sums of one value each."""
+    rng, number = np.random.default_rng(2), 500
+    weights = rng.normal(size=number) * 2.0 ** rng.integers(-30, 30, number)
+    events = pd.DataFrame({"type": [*"AB" * number], "time": range(2 * number), "x": 1.0})
+    events["w"] = np.repeat(weights, 2)
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x = b.x AGG SUM(a.w), AVG(b.w) WITHIN 1 units"
+    rows = cep.aggregate(pattern, stream_of(events), "order-statistics").rows
+    found = np.array([row.values for row in rows])
+    assert (np.abs(found - weights[:, None]) < 2.0**-40.9 * np.abs(weights[:, None])).all()
+
+
 def test_a_digit_goes_with_the_last_event_that_has_it() -> None:
     pattern = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG SUM(a.w) WITHIN 99 units"
     events = pd.DataFrame({"type": "A", "time": range(400), "x": 1.0, "w": 1})
@@ -209,6 +221,8 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
             "time": np.sort(rng.integers(0, 3000, 1500)),
             "x": rng.integers(0, 50, 1500),
             "k": rng.integers(0, 3, 1500),
+            # Few values have high digits, which come and go with them.
+            "i": np.where(rng.random(1500) < 0.01, 1 << 45, rng.integers(-50, 50, 1500)),
         }
     )
     for structure, compared, twin in (
@@ -233,7 +247,9 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
         ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
     ):
-        text = f"PATTERN {structure} WHERE [k] AND {compared} AGG COUNT, COUNT(b.x) WITHIN 90 units"
+        last = "c" if " c)" in structure else "b"
+        asked = f"COUNT, COUNT(b.x), SUM(a.i), SUM(b.i), AVG({last}.i)"
+        text = f"PATTERN {structure} WHERE [k] AND {compared} AGG {asked} WITHIN 90 units"
         stream = stream_of(events)
         with scanning(few):
             found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
