@@ -186,6 +186,16 @@ def test_a_digit_goes_with_the_last_event_that_has_it() -> None:
     assert sizes[-1] < 1.1 * sizes[0]
 
 
+def test_a_digit_stays_while_matches_have_it_that_add_up_to_nothing() -> None:
+    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AGG SUM(c.w) WITHIN 9 units"
+    events = pd.DataFrame({"type": [*"ABCABCCC"], "time": [*range(7), 10]})
+    events["x"] = [10, 11, 12, 0, 1, 2, -1, -1]
+    events["w"] = [0, 0, 2**40, 0, 0, -(2**40), 0, 0]
+    live = cep.Aggregator(pattern, "order-statistics")
+    rows = [row for batch in stream_of(events).batches(1) for row in live.take(batch)]
+    assert [row.values for row in rows] == [(2**40,), (0,), (0,), (-(2**40),)]
+
+
 def test_more_events_than_sums_are_exact_for() -> None:
     events = pd.DataFrame({"type": ["A"] * (MOST_EVENTS + 1), "time": 0, "x": 1.0, "w": 1})
     for asked, is_refused in (("COUNT", False), ("SUM(a.w)", True)):
