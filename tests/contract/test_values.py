@@ -41,10 +41,17 @@ CASES = SIMPLE | aggregate_cases(typed=True)
 
 #: Of a method that runs few other patterns, most cases are of these.
 SUITABLE = {
-    "order-statistics": compared_cases(("SEQ", "AND")).map(
-        lambda case: replace(
-            case, pattern=replace(case.pattern, aggregates=(MatchAggregate("COUNT"),))
-        )
+    "order-statistics": st.builds(
+        lambda case, function, attribute: replace(
+            case,
+            pattern=replace(
+                case.pattern,
+                aggregates=(MatchAggregate("COUNT"), MatchAggregate(function, "a", attribute)),
+            ),
+        ),
+        compared_cases(("SEQ", "AND")),
+        st.sampled_from(["COUNT", "SUM", "AVG"]),
+        st.sampled_from("xy"),
     )
 }
 

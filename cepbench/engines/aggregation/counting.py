@@ -5,12 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from functools import cache
 from itertools import compress
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.aggregation.event_graphs import CountedGraph, GraphWindow
+from cepbench.engines.aggregation.event_graphs import CountedGraph
 from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.engines.aggregation.rows import Rows
@@ -27,7 +27,6 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sase.partitions import side_by_side
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.engines.sequence_counts.windows import CountingWindow
 from cepbench.errors import StreamError
 from cepbench.kernels.arrays import read_only
@@ -107,7 +106,8 @@ class CountingRun(Stateful):
         self.valuation = Valuation(task, (*pattern.equivalences, *types), plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._windows: list[CountingWindow | GraphWindow | ComparedWindow] = []
+        #: The state of each total, as ``_sequence`` makes it.
+        self._windows: list[Any] = []
         #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
         #: typed parts of these if there are such; and their groups.
         self.parts: dict[Key, int] = {}
@@ -183,13 +183,16 @@ class CountingRun(Stateful):
 
     def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
         """Process some events; returns totals after some of them, in their order."""
-        found = []
         given = self._given(events, are_sampled, until)
-        for window, its in zip(self._windows, given, strict=True):
-            totals, done = window.push(its, int(are_sampled.sum()))
-            self._done += done
-            found.append(totals)
-        return found
+        found = self._pushed(self._windows, given, int(are_sampled.sum()))
+        self._done += sum(done for _, done in found)
+        return [totals for totals, _ in found]
+
+    def _pushed(
+        self, windows: list[Any], given: list[tables.Events], samples: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Let windows process events; see :meth:`CountingWindow.push`."""
+        return [window.push(its, samples) for window, its in zip(windows, given, strict=True)]
 
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
         """What the kernels of each total read."""
@@ -384,12 +387,11 @@ class CountingRun(Stateful):
         asked.times[:] = time
         are_sampled = np.arange(number + len(self.groups)) >= number
         given = self._given(self._held.joined(asked), are_sampled, time)
-        totals = [
-            deepcopy(window).push(its, len(self.groups))[0]
-            for window, its in zip(self._windows, given, strict=False)
-        ]
-        # There are no windows before the first event.
-        return self.valuation.at(time, totals or asked.weights, self.groups)
+        totals = asked.weights
+        if self._windows:  # not before the first event
+            found = self._pushed(deepcopy(self._windows), given, len(self.groups))
+            totals = [its for its, _ in found]
+        return self.valuation.at(time, totals, self.groups)
 
     def _measure(self) -> None:
         rows, counters = np.sum([window.peaks() for window in self._windows], axis=0).tolist()

@@ -1,12 +1,16 @@
-"""Counts of two or three compared events by trees over the ranks of their values.
+"""Counts and sums over two or three compared events by trees over the ranks of their values.
 
 See :mod:`cepbench.engines.sequence_counts.kernels.order_statistics`: the time of an event grows with the
-logarithm of the number of events in the window, where ``a-seq`` and ``greta`` read all of them.
+logarithm of the number of events in the window, where ``a-seq`` and ``greta`` read all of them. SUM and AVG are
+weighted counts (:mod:`cepbench.engines.aggregation.digits`); MIN and MAX are not, for the trees subtract what expires.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from cepbench.engines.aggregation.counting import CountingRun
 from cepbench.engines.aggregation.protocol import (
@@ -17,6 +21,8 @@ from cepbench.engines.aggregation.protocol import (
 from cepbench.engines.aggregation.sequences import ComparedSequence, check_items, counted_task
 from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
+from cepbench.engines.sequence_counts.integers import narrowed
+from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import warm_up
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator
@@ -33,9 +39,9 @@ class ComparedRun(CountingRun):
     def __init__(self, task: AggregationTask) -> None:
         super().__init__(task, _NAME, by_start=False)
         for total in self.valuation.totals:
-            if total.kind != "COUNT":
+            if total.is_maximum:
                 raise UnsupportedPatternError(
-                    f"{_NAME} only counts, and cannot aggregate {total.kind}"
+                    f"{_NAME} counts and adds up, and cannot aggregate {total.kind}"
                     f"({total.variable}.{total.attribute}); use the method greta or two-step"
                 )
 
@@ -54,6 +60,20 @@ class ComparedRun(CountingRun):
             "types; NOT stands between items of a SEQ, and only before the last one it may be compared by <, <=, > "
             "or >=, with the item before it; use another method, such as two-step"
         )
+
+    def _pushed(
+        self, windows: list[Any], given: list[Events], samples: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See :class:`CountingRun`; a further digit begins as the matches were before these events."""
+        matches, *sums = windows
+        totals = [
+            window.push(its, samples, matches) for window, its in zip(sums, given[1:], strict=True)
+        ]
+        found, done = matches.push(given[0], samples)
+        for place, window in enumerate(sums):
+            if window.is_missing:
+                totals[place] = narrowed(found + totals[place])
+        return [(its, done) for its in (found, *totals)]
 
     def _ends_of_matches(self) -> tuple[int, int]:
         if self._sequence.is_ordered:

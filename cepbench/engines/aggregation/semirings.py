@@ -33,7 +33,7 @@ _EXACT = 2**53
 
 #: The sum of an average of floats is so many powers of two smaller, not to overflow where the average
 #: does not. Of values below 10^-154 it loses digits.
-_SMALLER = 512
+SMALLER = 512
 
 #: Sums of integers below this are added as integers of 64 bits.
 LARGEST = 2.0**62
@@ -87,7 +87,7 @@ class Total:
             )
         values = np.where(missing, 0, values).astype(np.float64 if is_float else np.int64)
         if self.kind == "AVG" and is_float:
-            return np.ldexp(values, -_SMALLER)
+            return np.ldexp(values, -SMALLER)
         if self.kind in ("SUM", "AVG"):
             return values
         bits = _ordered(values.view(np.int64)) if is_float else values
@@ -151,7 +151,7 @@ def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: b
             means = np.where(missing, np.nan, last / first)
     else:
         means = column_of([*map(_quotient, last.tolist(), first.tolist())], is_float=True)
-    return np.ldexp(means, _SMALLER) if is_float else means
+    return np.ldexp(means, SMALLER) if is_float else means
 
 
 def _are_floats(integers: np.ndarray) -> bool:
@@ -187,7 +187,7 @@ def in_floats(
     for total, was_float, is_float in zip(totals, before, after, strict=True):
         column = known[total]
         if is_float and not was_float and total.kind in ("SUM", "AVG"):
-            column = np.ldexp(column.astype(np.float64), -_SMALLER * (total.kind == "AVG"))
+            column = np.ldexp(column.astype(np.float64), -SMALLER * (total.kind == "AVG"))
         elif is_float and not was_float and total.is_maximum:
             sign = -1 if total.kind == "MIN" else 0
             bits = _ordered((column ^ sign).astype(np.float64).view(np.int64)) ^ sign

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cepbench.engines.aggregation.digits import DigitWindow
 from cepbench.engines.aggregation.event_graphs import graph_layout
 from cepbench.engines.aggregation.protocol import AggregationTask
 from cepbench.engines.aggregation.semirings import Total
@@ -76,19 +77,22 @@ class ComparedSequence:
     scope: str
     is_ordered: bool  #: SEQ
 
-    def window(self, total: Total, *, is_float: bool) -> ComparedWindow:
+    def window(self, total: Total, *, is_float: bool) -> ComparedWindow | DigitWindow:
         """The state of a total."""
-        items, names = self.layout.items, self.pattern.positive_names
-        return ComparedWindow(
+        items = self.layout.items
+        count = ComparedWindow(
             items.begins,
             self.compared,
             items.window,
             prevents=items.prevents,
             closing=self.closing,
             counts_window=self.scope == "window",
-            weighted=-1 if total.variable is None else names.index(total.variable),
             is_ordered=self.is_ordered,
         )
+        if total.variable is None:
+            return count
+        item = self.pattern.positive_names.index(total.variable)
+        return DigitWindow(total, count, item, int(items.begins[item]), is_float=is_float)
 
 
 def check_items(task: AggregationTask, name: str, *, in_order: bool = True) -> Pattern:

@@ -25,11 +25,11 @@ def integers(digits: np.ndarray) -> np.ndarray:
     if not digits[:, 2:].any():
         return low
     low += digits[:, 2] << _TWO_DIGITS
-    sign = low >> 63
-    rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
+    sign, mask = low >> 63, (1 << numbers.DIGIT_BITS) - 1
+    rest = sign & mask
     are_small = digits[:, -1] == sign
     are_small &= (digits[:, 3:-1] == rest[:, None]).all(axis=1)
-    are_small &= digits[:, 2] >> 1 == rest >> 1
+    are_small &= (digits[:, 2] & mask) >> 1 == rest >> 1
     if are_small.all():
         return low
     listed = [numbers.number_of(row) for row in digits]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ from cepbench.engines.sequence_counts.kernels.order_statistics import (
     BARS_MIDDLE,
     FIRST,
     HALF_BITS,
+    HIGH,
     ITEMS,
+    LOW,
     MIDDLE,
     PARTITION_COLUMNS,
     PEAK,
@@ -29,6 +32,9 @@ from cepbench.state import Stateful, check_shape
 #: Where a scan of the window for each event takes less time than trees, as measured: so few events are stored,
 #: of an AND, in which each event is a last one, half as many, or so few are new.
 SHORT, FEW = 50, 22
+
+#: By item: the numbers of middle events that its events' weights are part of.
+_NUMBERS = (slice(0, 1), slice(0), slice(1, 2))
 
 #: Two neighbours: the columns of the earlier and of the later event, and the operator with the later one on its
 #: left.
@@ -59,8 +65,6 @@ class ComparedWindow(Stateful):
     closing : Closing, optional
     counts_window : bool
         Whether values are the matches in the window, else those that an event completes.
-    weighted : int
-        The item whose events have weights; -1 for none.
     is_ordered : bool
         Whether the items follow each other; else no event is both of the first and of the last item of three.
     """
@@ -76,7 +80,6 @@ class ComparedWindow(Stateful):
         prevents: np.ndarray | None = None,
         closing: Closing | None = None,
         counts_window: bool,
-        weighted: int = -1,
         is_ordered: bool = True,
     ) -> None:
         if prevents is None:
@@ -84,7 +87,7 @@ class ComparedWindow(Stateful):
         is_alone = len(begins) == 2 and (closing is not None or bool(prevents.any()))
         if is_alone:
             begins, prevents = np.append(0, begins), np.append(0, prevents)
-            compared, weighted = (None, compared[0]), weighted + (weighted >= 0)
+            compared = None, compared[0]
         before, behind = compared
         own = [before and before[0], None, behind and behind[1]]
         own[1] = before[1] if before else behind and behind[0]
@@ -127,7 +130,7 @@ class ComparedWindow(Stateful):
             places=np.array(places),
             window=window,
             counts_window=counts_window,
-            weighted=1 << weighted if weighted >= 0 else 0,
+            weighted=0,
             short=SHORT if is_ordered else SHORT // 2,
             few=FEW,
         )
@@ -139,10 +142,33 @@ class ComparedWindow(Stateful):
         )
         self._totals = np.zeros((0, PARTITION_COLUMNS), np.int64)
 
+    def weighing(self, item: int) -> ComparedWindow:
+        """A copy in which the events of an item have weights: 0 for those so far, whose matches are not counted."""
+        its, item = copy(self), item + self._plan.is_alone
+        its._plan = self._plan._replace(weighted=1 << item)
+        its._found, its._totals = np.zeros_like(self._found), self._totals.copy()
+        its._totals[:, [LOW, HIGH]] = 0
+        weights, numbers = np.zeros(len(self._stored.times), np.int64), self._stored.numbers.copy()
+        numbers[_NUMBERS[item]] = 0
+        its._stored = self._stored._replace(weights=weights, numbers=numbers)
+        return its
+
+    @property
+    def weighs(self) -> bool:
+        """Whether matches of events so far may weigh anything."""
+        stored, item = self._stored, self._plan.weighted.bit_length() - 1
+        sums = self._totals[:, [LOW, HIGH]], stored.weights, stored.numbers[_NUMBERS[item]]
+        return any(its.any() for its in sums)
+
     @property
     def partitions(self) -> int:
         """How many there are."""
         return len(self._stored.sizes)
+
+    @property
+    def longest(self) -> int:
+        """The most events that a partition stores."""
+        return int(self._stored.sizes.max(initial=0))
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""

@@ -142,7 +142,7 @@ def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
         ["--events", "1000", "--repetitions", "2", "--out", str(out)]
     )
     rows = pd.read_parquet(out)
-    assert rows["cell"].value_counts().tolist() == [2] * 10
+    assert rows["cell"].value_counts().tolist() == [2] * 14
     assert (rows["matches"] > 0).any()
     assert "times as fast as tree" in capsys.readouterr().out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.engines.aggregation.digits import MOST_EVENTS
 from cepbench.engines.aggregation.protocol import EMITS, SCOPES
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.plan_runs.engine import BranchTask
@@ -23,7 +25,7 @@ from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts import order_statistics
 from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
-from cepbench.errors import UnsupportedPatternError
+from cepbench.errors import StreamError, UnsupportedPatternError
 from cepbench.kernels.instructions import LESS
 from cepbench.patterns.model import MatchAggregate, Pattern
 from cepbench.patterns.neighbours import neighbours_of
@@ -84,9 +86,14 @@ def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
 @examples(8)
 def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
     case = data.draw(compared_cases(("SEQ", "AND")))
-    counts = [MatchAggregate("COUNT")]
-    counts += [MatchAggregate("COUNT", name, "x") for name in case.pattern.positive_names]
-    pattern = replace(case.pattern, aggregates=tuple(counts))
+    asked = [("COUNT", "x"), ("SUM", "x"), ("AVG", "x"), ("SUM", "y")]
+    aggregates = [MatchAggregate("COUNT")]
+    aggregates += [
+        MatchAggregate(function, name, attribute)
+        for name in case.pattern.positive_names
+        for function, attribute in data.draw(st.lists(st.sampled_from(asked), unique=True))
+    ]
+    pattern = replace(case.pattern, aggregates=tuple(aggregates))
     options = {
         "emit": data.draw(st.sampled_from(EMITS)),
         "scope": data.draw(st.sampled_from(SCOPES)),
@@ -99,6 +106,109 @@ def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
                 live = cep.Aggregator.restore(live.snapshot())
             rows += live.take(batch)
     assert set(rows) == naive_rows(pattern, case.events, **options)
+
+
+_INTEGERS = st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63), 2**20, 1 - 2**40, 7, 0])
+_FLOATS = st.sampled_from(
+    [1e300, -1e300, 1e-300, 5e-324, 0.1, -37.42, 2.0**53 + 2, 1 / 3, 4e15 / 3, 0.0, np.nan]
+)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("values", [_INTEGERS, _FLOATS], ids=["integers", "floats"])
+@given(data=st.data())
+@examples(8)
+def test_sums_of_values_of_any_size(values: st.SearchStrategy, data: st.DataObject) -> None:
+    """Of integers they are exact, and of floats within 10^-12 of the sum of absolute values."""
+    case = data.draw(compared_cases(("SEQ", "AND")))
+    number, dtype = len(case.events), np.int64 if values is _INTEGERS else np.float64
+    drawn = np.array(data.draw(st.lists(values, min_size=number, max_size=number)), dtype)
+    events = case.events.assign(w=drawn, size=np.abs(drawn.astype(float)))
+    name = data.draw(st.sampled_from(case.pattern.positive_names))
+    asked = [MatchAggregate(function, name, "w") for function in ("COUNT", "SUM", "AVG")]
+    pattern = replace(case.pattern, aggregates=tuple(asked))
+    scope = data.draw(st.sampled_from(SCOPES))
+    rows = []
+    with scanning(data.draw(_SCANNED)):
+        live = cep.Aggregator(pattern, "order-statistics", scope=scope)
+        for batch in data.draw(batches_of(stream_of(events))):
+            if data.draw(st.booleans()):
+                live = cep.Aggregator.restore(live.snapshot())
+            rows += live.take(batch)
+    if values is _INTEGERS:
+        assert set(rows) == naive_rows(pattern, events, scope=scope)
+        return
+    sized = replace(pattern, aggregates=(*asked, MatchAggregate("SUM", name, "size")))
+    due = {row[:3]: row.values for row in naive_rows(sized, events, scope=scope)}
+    assert {row[:3] for row in rows} == due.keys()
+    for row in rows:
+        number, *values = row.values
+        its_number, *its, size = due[row[:3]]
+        assert number == its_number
+        for value, its_value, divisor in zip(values, its, (1, number), strict=True):
+            # An average is computed of smaller values, which are then no less than 2^-562.
+            least = 0 if divisor == 1 else 2.0**-560
+            if its_value is None:
+                assert value is None
+            else:
+                assert abs(Fraction(value) - its_value) <= Fraction(1e-12) * size / divisor + least
+
+
+@pytest.mark.kernel
+def test_sums_of_infinite_values_and_of_decimals() -> None:
+    """Infinite values leave the window as others do, and sums of decimals are those of integers."""
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG SUM(a.w), AVG(b.w) WITHIN 3 units"
+    weights = [np.inf, 1, -np.inf, 2, 0, 3, 0.1, 4, 0.2, 5, 0.7, 6]
+    events = pd.DataFrame({"type": [*"AB" * 6], "time": range(12), "x": [*range(12)], "w": weights})
+    found = cep.aggregate(pattern, stream_of(events), "order-statistics", scope="trigger").rows
+    assert [row.values for row in found] == [
+        (np.inf, 1), (None, 2), (-np.inf, 3), (0.1, 4), (0.3, 5), (0.9, 6),
+    ]  # fmt: skip
+
+
+def test_every_float_is_summed_with_its_digits() -> None:
+    """Sums of one value each."""
+    rng, number = np.random.default_rng(2), 500
+    weights = rng.normal(size=number) * 2.0 ** rng.integers(-30, 30, number)
+    events = pd.DataFrame({"type": [*"AB" * number], "time": range(2 * number), "x": 1.0})
+    events["w"] = np.repeat(weights, 2)
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x = b.x AGG SUM(a.w), AVG(b.w) WITHIN 1 units"
+    rows = cep.aggregate(pattern, stream_of(events), "order-statistics").rows
+    found = np.array([row.values for row in rows])
+    assert (np.abs(found - weights[:, None]) < 2.0**-40.9 * np.abs(weights[:, None])).all()
+
+
+def test_a_digit_goes_with_the_last_event_that_has_it() -> None:
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG SUM(a.w) WITHIN 99 units"
+    events = pd.DataFrame({"type": "A", "time": range(400), "x": 1.0, "w": 1})
+    events.loc[150, "w"] = 2**62
+    live, sizes = cep.Aggregator(pattern, "order-statistics"), []
+    for batch in stream_of(events).batches(100):
+        live.push(batch)
+        sizes.append(sum(its.nbytes for its in live.snapshot().values()))
+    assert sizes[1] > 1.3 * sizes[0]
+    assert sizes[-1] < 1.1 * sizes[0]
+
+
+def test_a_digit_stays_while_matches_have_it_that_add_up_to_nothing() -> None:
+    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AGG SUM(c.w) WITHIN 9 units"
+    events = pd.DataFrame({"type": [*"ABCABCCC"], "time": [*range(7), 10]})
+    events["x"] = [10, 11, 12, 0, 1, 2, -1, -1]
+    events["w"] = [0, 0, 2**40, 0, 0, -(2**40), 0, 0]
+    live = cep.Aggregator(pattern, "order-statistics")
+    rows = [row for batch in stream_of(events).batches(1) for row in live.take(batch)]
+    assert [row.values for row in rows] == [(2**40,), (0,), (0,), (-(2**40),)]
+
+
+def test_more_events_than_sums_are_exact_for() -> None:
+    events = pd.DataFrame({"type": ["A"] * (MOST_EVENTS + 1), "time": 0, "x": 1.0, "w": 1})
+    for asked, is_refused in (("COUNT", False), ("SUM(a.w)", True)):
+        live = cep.Aggregator(
+            f"PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG {asked} WITHIN 9 units", "order-statistics"
+        )
+        with pytest.raises(StreamError, match="at most") if is_refused else nullcontext():
+            live.push(stream_of(events))
+            live.push(stream_of(events[:1].assign(time=1)))
 
 
 def test_partitions_of_the_past_go_without_further_events_of_the_pattern() -> None:
@@ -125,6 +235,8 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
             "time": np.sort(rng.integers(0, 3000, 1500)),
             "x": rng.integers(0, 50, 1500),
             "k": rng.integers(0, 3, 1500),
+            # Few values have high digits, which come and go with them.
+            "i": np.where(rng.random(1500) < 0.01, 1 << 45, rng.integers(-50, 50, 1500)),
         }
     )
     for structure, compared, twin in (
@@ -149,7 +261,9 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         ("AND(A a, ANY b, B c)", "a.x != b.x AND b.x = c.x", "two-step"),
         ("AND(A a, ANY b)", "a.x < b.x", "two-step"),
     ):
-        text = f"PATTERN {structure} WHERE [k] AND {compared} AGG COUNT, COUNT(b.x) WITHIN 90 units"
+        last = "c" if " c)" in structure else "b"
+        asked = f"COUNT, COUNT(b.x), SUM(a.i), SUM(b.i), AVG({last}.i)"
+        text = f"PATTERN {structure} WHERE [k] AND {compared} AGG {asked} WITHIN 90 units"
         stream = stream_of(events)
         with scanning(few):
             found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
@@ -210,8 +324,8 @@ def test_counts_beyond_64_bits(few: int) -> None:
     many = 1 << 60
     with scanning(few):
         window = ComparedWindow(
-            np.array([1, 2, 4]), ((0, 0, LESS), None), 9, counts_window=True, weighted=0
-        )
+            np.array([1, 2, 4]), ((0, 0, LESS), None), 9, counts_window=True
+        ).weighing(0)
     window.add(1)
     flags, times = np.array([1, 1, 1, 1, 2, 4, 4, 4, 0]), np.array([0, 0, 0, 0, 1, 2, 3, 4, 99])
     rows, values = np.arange(9), -times[None].astype(float)
@@ -257,8 +371,9 @@ def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
     asked = f"PATTERN {text} AGG {{}} WITHIN 9 units"
     method = cep.Aggregator(asked.format("COUNT")).method
     assert (method == "order-statistics") == is_counted
+    assert cep.Aggregator(asked.format("COUNT, SUM(b.x), AVG(a.y)")).method == method
     with pytest.raises(UnsupportedPatternError, match="order-statistics"):
-        cep.Aggregator(asked.format("COUNT, SUM(b.x)"), "order-statistics")
+        cep.Aggregator(asked.format("SUM(b.x), MAX(b.x)"), "order-statistics")
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,13 @@ def test_all_methods() -> None:
     assert ok["events_per_second"].tolist() == pytest.approx((5 / ok["seconds"]).tolist())
     assert table.loc["two-step", "updates"] == 4
     assert table["status"].drop(ok.index).to_dict() == {
-        "dpc": "refused", "window-product": "refused", "order-statistics": "refused",
+        "dpc": "refused", "window-product": "refused",
         "wrong": "error", "broken": "error",
     }  # fmt: skip
     assert table.loc["dpc", "reason"].startswith("dpc keeps no first events")
-    assert table.loc["wrong", "reason"].startswith("not the values of a-seq: position = ")
+    assert table.loc["wrong", "reason"].startswith(
+        "not the values of order-statistics: position = "
+    )
     assert table.loc["broken", "reason"] == "ValueError: of this kind"
     assert done[0] == (0, 3 * len(names)) and done[-1] == (3 * len(names), 3 * len(names))
 
