@@ -10,7 +10,8 @@ import numpy as np
 
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.engines.sequence_counts.kernels.order_statistics import (
+from cepbench.engines.sequence_counts.kernels.order_statistics.count import count_compared
+from cepbench.engines.sequence_counts.kernels.order_statistics.tables import (
     BARS_LAST,
     BARS_MIDDLE,
     FIRST,
@@ -24,7 +25,6 @@ from cepbench.engines.sequence_counts.kernels.order_statistics import (
     STORED,
     Comparisons,
     Stored,
-    count_compared,
 )
 from cepbench.kernels.instructions import compares
 from cepbench.state import Stateful, check_shape
