@@ -55,12 +55,26 @@ def table_from_frame(
         column: Any = frame[name]
         if hasattr(column, "sparse"):
             frame = frame.assign(**{name: column.sparse.to_dense()})
+        elif name == time and column.dtype == object:
+            frame = frame.assign(**{name: _moments(column)})
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except Exception as error:  # raised by Arrow, pandas or an extension type
         for name in names:
             _refuse_unreadable(frame[[name]], name)
         raise StreamError(f"the DataFrame cannot be converted: {shown(str(error))}") from error
+
+
+def _moments(column: Any) -> Any:
+    """Times that are objects as datetimes: of those Arrow drops the nanoseconds."""
+    import pandas as pd
+
+    if pd.api.types.infer_dtype(column) != "datetime":
+        return column
+    try:
+        return pd.to_datetime(column, utc=True)
+    except ValueError:  # one is out of range
+        return column
 
 
 def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:

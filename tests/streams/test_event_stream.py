@@ -1,8 +1,10 @@
 """Streams from pandas and Arrow: what is kept, what is refused, and which row is to blame."""
 
 import pickle
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -417,6 +419,19 @@ def test_datetimes_of_every_unit_and_zone(unit: Any) -> None:
         stream = EventStream.from_pandas(frame, type="type", time="time")
         assert stream.is_datetime
         assert stream.timestamps.tolist() == [moment.value]
+
+
+def test_times_that_are_objects_keep_their_nanoseconds() -> None:
+    """As times of several zones in a DataFrame are; Arrow rounds them."""
+    moments = [
+        pd.Timestamp("2024-07-01 12:00:00.000000001"),
+        pd.Timestamp("2024-07-01 14:00:00.000000003+02:00"),
+        datetime(2024, 7, 1, 8, 0, 1, tzinfo=ZoneInfo("America/New_York")),
+    ]
+    frame = pd.DataFrame({"type": list("ABC"), "time": pd.Series(moments, dtype=object)})
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    noon = pd.Timestamp("2024-07-01 12:00").value
+    assert (stream.timestamps - noon).tolist() == [1, 3, 10**9]
 
 
 def test_integer_types_are_named_by_their_digits() -> None:

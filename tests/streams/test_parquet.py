@@ -250,6 +250,8 @@ def test_unordered_parquet_is_refused_unless_sorted(frame: pd.DataFrame, tmp_pat
         ),
         ({"time": "when"}, StreamError, "no column 'when'"),
         ({"start": 17}, StreamError, "datetimes for a datetime column"),
+        ({"end": pd.NaT}, StreamError, "datetimes for a datetime column"),
+        ({"start": np.datetime64("NaT")}, StreamError, "datetimes for a datetime column"),
     ],
 )
 def test_what_is_refused(
