@@ -296,7 +296,10 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     if not pa.types.is_dictionary(column.type):
         # Arrow cannot make an empty dictionary of Polars' texts.
         column = (column if len(column) else pa.chunked_array([], pa.string())).dictionary_encode()
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    try:
+        array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    except pa.ArrowInvalid:  # a missing value in the dictionary of a chunk
+        array = column.cast(column.type.value_type).combine_chunks().dictionary_encode()
     if isinstance(array, pa.ChunkedArray):  # if there are no rows
         array = (
             array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()

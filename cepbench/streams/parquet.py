@@ -80,7 +80,7 @@ def stream_of_parquet(
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = stream_of_table(made, table, type=type, time=time, attributes=names, sort=sort)
+    stream = stream_of_table(made, table, type=type, time=time, attributes=attributes, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:

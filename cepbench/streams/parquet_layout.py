@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -35,6 +37,9 @@ _MAGIC = b"PAR1"
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 _INTEGER = re.compile(r"-?\d{1,18}")
+
+#: Types as Polars gives them to Arrow, which does not filter them, and those that are read instead.
+_VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def begins_as_parquet(file: Path) -> bool:
@@ -135,31 +140,50 @@ def _times_in(file: Path, schema: pa.Schema) -> ds.Expression:
 
 def _united(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
     """The columns of all files."""
-    found = {id(schemas[0]): (schemas[0], files[0])}
     first = schemas[0]
+    found: dict[str, tuple[pa.Field, Path]] = {}
     for schema, file in zip(schemas, files, strict=True):
-        if not schema.equals(first):
-            found[id(schema)] = schema, file
-    try:
-        return pa.unify_schemas(
-            [schema for schema, _ in found.values()], promote_options="permissive"
-        )
-    except pa.ArrowException:
-        kinds: dict[str, tuple[pa.Field, Path]] = {}
-        for schema, file in found.values():
-            for field in schema:
-                before, where = kinds.setdefault(field.name, (field, file))
-                try:
-                    merged = pa.unify_schemas(
-                        [pa.schema([before]), pa.schema([field])], promote_options="permissive"
-                    )
-                except pa.ArrowException as error:
-                    raise DatasetError(
-                        f"column {field.name!r} has type {before.type} in {where} and {field.type} in "
-                        f"{file}; write it with one type in all files"
-                    ) from error
-                kinds[field.name] = merged.field(0), where
-        raise
+        if schema is not first and schema.equals(first):
+            continue
+        for name, number in Counter(schema.names).items():
+            if number > 1:
+                raise DatasetError(f"two columns of {file} are named {name!r}; rename one of them")
+        for field in schema:
+            its = field.with_type(_VIEWED.get(field.type, field.type))
+            before, where = found.get(field.name, (its, file))
+            found[field.name] = _merged(before, its, where, file), where
+    return pa.schema([field for field, _ in found.values()], first.metadata)
+
+
+def _merged(one: pa.Field, other: pa.Field, where: Path, elsewhere: Path) -> pa.Field:
+    """A column that two files have, in a type that holds the values of both."""
+    if one.equals(other):
+        return one
+    for pair in ((one, other), (_plain(one), _plain(other))):
+        with suppress(pa.ArrowException):
+            merged = pa.unify_schemas(
+                [pa.schema([its]) for its in pair], promote_options="permissive"
+            )
+            return _wide(merged.field(0))
+    raise DatasetError(
+        f"column {one.name!r} has type {one.type} in {where} and {other.type} in {elsewhere}; write it "
+        "with one type in all files"
+    )
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """A column of codes as one of what they stand for; of times in a zone as one in UTC."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        return field.with_type(kind.value_type)
+    is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return field.with_type(pa.timestamp(kind.unit, "UTC")) if is_zoned else field
+
+
+def _wide(field: pa.Field) -> pa.Field:
+    """A column of decimals as one that has room for integers too, which Arrow does not see to."""
+    is_decimal = pa.types.is_decimal(field.type)
+    return field.with_type(pa.decimal256(76, field.type.scale)) if is_decimal else field
 
 
 def _with_partitions(

@@ -325,6 +325,15 @@ def test_missing_texts() -> None:
         pa.array(["x", None], pa.string_view()),
         pa.array(["x", None]).dictionary_encode(),
         pa.DictionaryArray.from_arrays([0, 1], ["x", None]),
+        pa.chunked_array(
+            [pa.DictionaryArray.from_arrays([at], ["x", None]) for at in (0, 1)],
+        ),
+        pa.chunked_array(
+            [
+                pa.DictionaryArray.from_arrays([1], [None, "x"]),
+                pa.DictionaryArray.from_arrays([0], [None, "y"]),
+            ]
+        ),
     ):
         assert texts_of(stream_of(["A", "B"], text=column).column("text")) == ["x", None]
 
