@@ -37,7 +37,7 @@ def table_from_frame(
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
-            f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
+            f"from_pandas takes a DataFrame of pandas, not {kind_of(frame)}; {how_to_make_one(frame)}"
         )
     text(type, "type", StreamError)
     text(time, "time", StreamError)
@@ -58,7 +58,8 @@ def table_from_frame(
         elif name == time and column.dtype == object:
             frame = frame.assign(**{name: _moments(column)})
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        # A copy: Arrow shares numbers, which the caller may change.
+        return pa.Table.from_pandas(frame.copy(), preserve_index=False)
     except Exception as error:  # raised by Arrow, pandas or an extension type
         for name in names:
             _refuse_unreadable(frame[[name]], name)

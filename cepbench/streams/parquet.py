@@ -40,7 +40,7 @@ def stream_of_parquet(
     ``made`` is as :func:`cepbench.streams.arrow.stream_of_table` takes it.
     """
     hierarchy = hierarchy_from(hierarchy)
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or path == "":
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
     if type is not None:
         text(type, "type", StreamError)

@@ -152,6 +152,18 @@ def test_sorting_leaves_the_caller_s_data_alone() -> None:
     assert times.tolist() == [3, 1, 2]
 
 
+def test_a_stream_keeps_its_values_when_the_frame_is_filled_anew() -> None:
+    """As buffers of a live source are."""
+    values = np.arange(3.0)
+    columns = {"type": list("ABC"), "time": np.arange(3), "x": values, "n": [1, 2, 3]}
+    frame = pd.DataFrame(columns, copy=False)
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    values[:] = 9
+    frame.loc[:, ["time", "n"]] = 9
+    assert stream.timestamps.tolist() == stream.column("x").tolist() == [0, 1, 2]
+    assert stream.column("n").tolist() == [1, 2, 3]
+
+
 # -- missing values ---------------------------------------------------------------------------
 
 
