@@ -98,8 +98,8 @@ def open_parquet(path: str | Path, type: str | None = None) -> ds.Dataset:
         schema = form.inspect(str(files[0]), local)
         known = [_times_in(file, schema) for file in files]
     else:
-        schema = _united([form.inspect(str(file), local) for file in files], files)
-        schema, known = _with_partitions(schema, path, files, type)
+        schemas = [form.inspect(str(file), local) for file in files]
+        schema, known = _with_partitions(_united(schemas, files), schemas, path, files, type)
     return ds.FileSystemDataset.from_paths(
         list(map(str, files)), schema=schema, format=form, filesystem=local, partitions=known
     )
@@ -187,27 +187,38 @@ def _wide(field: pa.Field) -> pa.Field:
 
 
 def _with_partitions(
-    schema: pa.Schema, path: Path, files: Sequence[Path], type: str | None
+    schema: pa.Schema,
+    schemas: Sequence[pa.Schema],
+    path: Path,
+    files: Sequence[Path],
+    type: str | None,
 ) -> tuple[pa.Schema, list[ds.Expression]]:
-    """The columns with those of partitions, and what the folders say of each file."""
+    """The columns with those of partitions, and what the folders say of files without the column."""
     values = [_partition_of(file.relative_to(path)) if file != path else {} for file in files]
-    keys = [
-        key
-        for key in dict.fromkeys(key for its in values for key in its)
-        if key not in schema.names
-    ]
     known = [ds.scalar(True)] * len(files)
-    for key in keys:
+    for key in dict.fromkeys(key for its in values for key in its):
         texts = [its.get(key) for its in values]
-        kind, read = (pa.string(), texts) if key == type else _typed(texts)
-        field = pa.field(key, pa.dictionary(pa.int32(), kind) if key == type else kind)
-        schema = schema.append(field)
-        known = [
-            so_far
-            & (ds.field(key).is_null() if its is None else ds.field(key) == pa.scalar(its, kind))
-            for so_far, its in zip(known, read, strict=True)
-        ]
+        if key not in schema.names:
+            kind = pa.dictionary(pa.int32(), pa.string()) if key == type else _kind_of(texts)
+            schema = schema.append(pa.field(key, kind))
+        kind = _plain(schema.field(key)).type
+        for place, text in enumerate(texts):
+            if key not in schemas[place].names:
+                said = None if text is None else _said(text, kind, key, files[place])
+                is_said = ds.field(key).is_null() if said is None else ds.field(key) == said
+                known[place] &= is_said
     return schema, known
+
+
+def _said(text: str, kind: pa.DataType, key: str, file: Path) -> pa.Scalar:
+    """The value in the name of a folder, as the other files have it."""
+    try:
+        return pa.scalar(text).cast(kind)
+    except pa.ArrowException as error:
+        raise DatasetError(
+            f"{key!r} is {text!r} in the name of a folder of {file}, and {kind} in other files; write it "
+            "in one type"
+        ) from error
 
 
 def _partition_of(file: Path) -> dict[str, str | None]:
@@ -220,13 +231,8 @@ def _partition_of(file: Path) -> dict[str, str | None]:
     return found
 
 
-def _typed(texts: Sequence[str | None]) -> tuple[pa.DataType, Sequence[str | int | None]]:
-    """Integers, if all values are and none is written in two ways; else the texts."""
+def _kind_of(texts: Sequence[str | None]) -> pa.DataType:
+    """Integers, if all values are and none is written in two ways; else texts."""
     some = {text for text in texts if text is not None}
-    if (
-        some
-        and all(_INTEGER.fullmatch(text) for text in some)
-        and len(set(map(int, some))) == len(some)
-    ):
-        return pa.int64(), [None if text is None else int(text) for text in texts]
-    return pa.string(), texts
+    are_integers = some and all(_INTEGER.fullmatch(text) for text in some)
+    return pa.int64() if are_integers and len(set(map(int, some))) == len(some) else pa.string()

@@ -162,6 +162,25 @@ def test_a_column_of_the_files_takes_precedence(frame: pd.DataFrame, tmp_path: P
     assert [x for _, x in events(EventStream.from_parquet(tmp_path))] == list(frame.x)
 
 
+@pytest.mark.parametrize("z", ["1", 1, 1.0])
+def test_a_file_without_the_column_has_what_its_folder_says(
+    frame: pd.DataFrame, tmp_path: Path, z: Any
+) -> None:
+    """As if another tool wrote some of the files."""
+    frame = frame[:3].assign(symbol=list("ABC"), z=[z, None, None])
+    for place, symbol in enumerate("ABC"):
+        folder = (
+            tmp_path / f"symbol={symbol}" / f"z={'__HIVE_DEFAULT_PARTITION__' if place == 2 else 2}"
+        )
+        folder.mkdir(parents=True)
+        own = frame[place : place + 1]
+        own = own[["symbol", "ts", "z"]] if place == 0 else own[["ts"]]
+        own.to_parquet(folder / "0.parquet", index=False)
+    stream = EventStream.from_parquet(tmp_path)
+    second = "2" if z == "1" else 2
+    assert events(stream) == [("A", z), ("B", second), ("C", None)]
+
+
 def test_columns_of_all_files(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Also those that the first file lacks, or has no value of."""
     first = frame[:4].assign(note=None, n=[1, 2, 3, 4])
