@@ -20,8 +20,8 @@ from cepbench.errors import CepbenchError
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """A path that a user gave; ``~`` is their home folder."""
-    return Path(path).expanduser()
+    """A path that a user gave; ``~`` is their home folder, ``~x`` that of user x, if there is one."""
+    return Path(os.path.expanduser(path))
 
 
 @contextmanager

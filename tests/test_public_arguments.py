@@ -304,6 +304,7 @@ CALLS: dict[str, Call] = {
         cep.EventStream.from_parquet,
         {"path": "events.parquet", **COLUMNS, "types": ["A"], "start": 0, "end": 9},
     ),
+    "from_csv": Call(cep.EventStream.from_csv, {"path": "events.csv", **COLUMNS}),
     "a slice": Call(lambda rows: STREAM[rows], {"rows": slice(2, 4)}),
     "a bound of a slice": Call(lambda start: STREAM[start:], {"start": 2}),
     "batches": Call(lambda size: list(STREAM.batches(size)), {"size": 3}),
@@ -447,6 +448,7 @@ def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that take files find them, and write where nothing else lies."""
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet("events.parquet", index=False)
+    FRAME.to_csv("events.csv", index=False)
     cep.Detector(PATTERN, PLAN).save("state.npz")
 
 

@@ -37,7 +37,7 @@ def table_from_frame(
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
-            f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
+            f"from_pandas takes a DataFrame of pandas, not {kind_of(frame)}; {how_to_make_one(frame)}"
         )
     text(type, "type", StreamError)
     text(time, "time", StreamError)
@@ -55,12 +55,27 @@ def table_from_frame(
         column: Any = frame[name]
         if hasattr(column, "sparse"):
             frame = frame.assign(**{name: column.sparse.to_dense()})
+        elif name == time and column.dtype == object:
+            frame = frame.assign(**{name: _moments(column)})
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        # A copy: Arrow shares numbers, which the caller may change.
+        return pa.Table.from_pandas(frame.copy(), preserve_index=False)
     except Exception as error:  # raised by Arrow, pandas or an extension type
         for name in names:
             _refuse_unreadable(frame[[name]], name)
         raise StreamError(f"the DataFrame cannot be converted: {shown(str(error))}") from error
+
+
+def _moments(column: Any) -> Any:
+    """Times that are objects as datetimes: of those Arrow drops the nanoseconds."""
+    import pandas as pd
+
+    if pd.api.types.infer_dtype(column) != "datetime":
+        return column
+    try:
+        return pd.to_datetime(column, utc=True)
+    except ValueError:  # one is out of range
+        return column
 
 
 def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
@@ -282,7 +297,10 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     if not pa.types.is_dictionary(column.type):
         # Arrow cannot make an empty dictionary of Polars' texts.
         column = (column if len(column) else pa.chunked_array([], pa.string())).dictionary_encode()
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    try:
+        array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    except pa.ArrowInvalid:  # a missing value in the dictionary of a chunk
+        array = column.cast(column.type.value_type).combine_chunks().dictionary_encode()
     if isinstance(array, pa.ChunkedArray):  # if there are no rows
         array = (
             array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()

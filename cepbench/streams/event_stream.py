@@ -160,6 +160,11 @@ class EventStream:
             return self.with_rows(rows, self.positions.start + rows)
         return self.with_rows(rows, None if self.positions is None else self.positions[rows])
 
+    def without_unused_types(self) -> EventStream:
+        """The same events without the names of types that none of them has."""
+        used = CodedStrings(self.type_codes, self.type_names).compacted()
+        return replace(self, type_codes=used.codes, type_names=used.values)
+
     def rows_of(self, type: str | None) -> np.ndarray:
         """Ascending row numbers of the events of a type, none if it is unknown; None: of all."""
         if type is None:

@@ -13,6 +13,8 @@ def nanoseconds(moment: Any) -> int:
     A TypeError or ValueError if pandas takes it for no moment, or it is out of range.
     """
     stamp = pd.Timestamp(moment)
+    if pd.isna(stamp):
+        raise ValueError("NaT is no moment")
     if stamp.tz is not None:
         stamp = stamp.tz_convert("UTC").tz_localize(None)
     return int(stamp.as_unit("ns").value)

@@ -14,6 +14,15 @@ from cepbench.streams.event_stream import EventStream
 #: The numbers of a boolean's codes: false, true and, for code -1, missing.
 _BOOLEANS = np.array([0.0, 1.0, np.nan])
 
+#: The float of the largest integer of 64 bits, with or without a sign.
+_LARGEST = 2.0**64
+
+
+def _may_be_rounded(floats: np.ndarray) -> np.ndarray:
+    """Which floats may be those of other integers of 64 bits."""
+    sizes = np.abs(floats)
+    return (sizes >= EXACT) & (sizes <= _LARGEST)
+
 
 class NumericReader(Stateful):
     """Reads a stream's attributes as numbers that compare as the originals do.
@@ -106,9 +115,9 @@ class NumericReader(Stateful):
             self._refuse_large(stream, name, rows, (picked > EXACT) | (picked < -EXACT))
         if is_integer:
             self._integers.add(name)
-        elif name in self._integers and (np.abs(picked) >= EXACT).any():
+        elif name in self._integers and (large := _may_be_rounded(picked)).any():
             # Integers became floats where one is missing, and large ones were rounded.
-            self._refuse_large(stream, name, rows, np.abs(picked) >= EXACT)
+            self._refuse_large(stream, name, rows, large)
         return picked.astype(np.float64, copy=False)
 
     def _refuse_large(

@@ -40,7 +40,7 @@ def stream_of_parquet(
     ``made`` is as :func:`cepbench.streams.arrow.stream_of_table` takes it.
     """
     hierarchy = hierarchy_from(hierarchy)
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or path == "":
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
     if type is not None:
         text(type, "type", StreamError)
@@ -80,7 +80,7 @@ def stream_of_parquet(
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = stream_of_table(made, table, type=type, time=time, attributes=names, sort=sort)
+    stream = stream_of_table(made, table, type=type, time=time, attributes=attributes, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -35,6 +37,9 @@ _MAGIC = b"PAR1"
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 _INTEGER = re.compile(r"-?\d{1,18}")
+
+#: Types as Polars gives them to Arrow, which does not filter them, and those that are read instead.
+_VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def begins_as_parquet(file: Path) -> bool:
@@ -93,8 +98,8 @@ def open_parquet(path: str | Path, type: str | None = None) -> ds.Dataset:
         schema = form.inspect(str(files[0]), local)
         known = [_times_in(file, schema) for file in files]
     else:
-        schema = _united([form.inspect(str(file), local) for file in files], files)
-        schema, known = _with_partitions(schema, path, files, type)
+        schemas = [form.inspect(str(file), local) for file in files]
+        schema, known = _with_partitions(_united(schemas, files), schemas, path, files, type)
     return ds.FileSystemDataset.from_paths(
         list(map(str, files)), schema=schema, format=form, filesystem=local, partitions=known
     )
@@ -135,55 +140,85 @@ def _times_in(file: Path, schema: pa.Schema) -> ds.Expression:
 
 def _united(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
     """The columns of all files."""
-    found = {id(schemas[0]): (schemas[0], files[0])}
     first = schemas[0]
+    found: dict[str, tuple[pa.Field, Path]] = {}
     for schema, file in zip(schemas, files, strict=True):
-        if not schema.equals(first):
-            found[id(schema)] = schema, file
-    try:
-        return pa.unify_schemas(
-            [schema for schema, _ in found.values()], promote_options="permissive"
-        )
-    except pa.ArrowException:
-        kinds: dict[str, tuple[pa.Field, Path]] = {}
-        for schema, file in found.values():
-            for field in schema:
-                before, where = kinds.setdefault(field.name, (field, file))
-                try:
-                    merged = pa.unify_schemas(
-                        [pa.schema([before]), pa.schema([field])], promote_options="permissive"
-                    )
-                except pa.ArrowException as error:
-                    raise DatasetError(
-                        f"column {field.name!r} has type {before.type} in {where} and {field.type} in "
-                        f"{file}; write it with one type in all files"
-                    ) from error
-                kinds[field.name] = merged.field(0), where
-        raise
+        if schema is not first and schema.equals(first):
+            continue
+        for name, number in Counter(schema.names).items():
+            if number > 1:
+                raise DatasetError(f"two columns of {file} are named {name!r}; rename one of them")
+        for field in schema:
+            its = field.with_type(_VIEWED.get(field.type, field.type))
+            before, where = found.get(field.name, (its, file))
+            found[field.name] = _merged(before, its, where, file), where
+    return pa.schema([field for field, _ in found.values()], first.metadata)
+
+
+def _merged(one: pa.Field, other: pa.Field, where: Path, elsewhere: Path) -> pa.Field:
+    """A column that two files have, in a type that holds the values of both."""
+    if one.equals(other):
+        return one
+    for pair in ((one, other), (_plain(one), _plain(other))):
+        with suppress(pa.ArrowException):
+            merged = pa.unify_schemas(
+                [pa.schema([its]) for its in pair], promote_options="permissive"
+            )
+            return _wide(merged.field(0))
+    raise DatasetError(
+        f"column {one.name!r} has type {one.type} in {where} and {other.type} in {elsewhere}; write it "
+        "with one type in all files"
+    )
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """A column of codes as one of what they stand for; of times in a zone as one in UTC."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        return field.with_type(kind.value_type)
+    is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return field.with_type(pa.timestamp(kind.unit, "UTC")) if is_zoned else field
+
+
+def _wide(field: pa.Field) -> pa.Field:
+    """A column of decimals as one that has room for integers too, which Arrow does not see to."""
+    is_decimal = pa.types.is_decimal(field.type)
+    return field.with_type(pa.decimal256(76, field.type.scale)) if is_decimal else field
 
 
 def _with_partitions(
-    schema: pa.Schema, path: Path, files: Sequence[Path], type: str | None
+    schema: pa.Schema,
+    schemas: Sequence[pa.Schema],
+    path: Path,
+    files: Sequence[Path],
+    type: str | None,
 ) -> tuple[pa.Schema, list[ds.Expression]]:
-    """The columns with those of partitions, and what the folders say of each file."""
+    """The columns with those of partitions, and what the folders say of files without the column."""
     values = [_partition_of(file.relative_to(path)) if file != path else {} for file in files]
-    keys = [
-        key
-        for key in dict.fromkeys(key for its in values for key in its)
-        if key not in schema.names
-    ]
     known = [ds.scalar(True)] * len(files)
-    for key in keys:
+    for key in dict.fromkeys(key for its in values for key in its):
         texts = [its.get(key) for its in values]
-        kind, read = (pa.string(), texts) if key == type else _typed(texts)
-        field = pa.field(key, pa.dictionary(pa.int32(), kind) if key == type else kind)
-        schema = schema.append(field)
-        known = [
-            so_far
-            & (ds.field(key).is_null() if its is None else ds.field(key) == pa.scalar(its, kind))
-            for so_far, its in zip(known, read, strict=True)
-        ]
+        if key not in schema.names:
+            kind = pa.dictionary(pa.int32(), pa.string()) if key == type else _kind_of(texts)
+            schema = schema.append(pa.field(key, kind))
+        kind = _plain(schema.field(key)).type
+        for place, text in enumerate(texts):
+            if key not in schemas[place].names:
+                said = None if text is None else _said(text, kind, key, files[place])
+                is_said = ds.field(key).is_null() if said is None else ds.field(key) == said
+                known[place] &= is_said
     return schema, known
+
+
+def _said(text: str, kind: pa.DataType, key: str, file: Path) -> pa.Scalar:
+    """The value in the name of a folder, as the other files have it."""
+    try:
+        return pa.scalar(text).cast(kind)
+    except pa.ArrowException as error:
+        raise DatasetError(
+            f"{key!r} is {text!r} in the name of a folder of {file}, and {kind} in other files; write it "
+            "in one type"
+        ) from error
 
 
 def _partition_of(file: Path) -> dict[str, str | None]:
@@ -196,13 +231,8 @@ def _partition_of(file: Path) -> dict[str, str | None]:
     return found
 
 
-def _typed(texts: Sequence[str | None]) -> tuple[pa.DataType, Sequence[str | int | None]]:
-    """Integers, if all values are and none is written in two ways; else the texts."""
+def _kind_of(texts: Sequence[str | None]) -> pa.DataType:
+    """Integers, if all values are and none is written in two ways; else texts."""
     some = {text for text in texts if text is not None}
-    if (
-        some
-        and all(_INTEGER.fullmatch(text) for text in some)
-        and len(set(map(int, some))) == len(some)
-    ):
-        return pa.int64(), [None if text is None else int(text) for text in texts]
-    return pa.string(), texts
+    are_integers = some and all(_INTEGER.fullmatch(text) for text in some)
+    return pa.int64() if are_integers and len(set(map(int, some))) == len(some) else pa.string()

@@ -283,18 +283,21 @@ def rows_of(
         parts.append(ds.field(type).isin(pa.array(types, pa.string()).cast(kind)))
     moment = schema.field(time).type
     if start is not None:
-        parts.append(ds.field(time) >= _bound(start, moment, time))
+        parts.append(ds.field(time) >= bound(start, moment, time))
     if end is not None:
-        parts.append(ds.field(time) < _bound(end, moment, time))
+        parts.append(ds.field(time) < bound(end, moment, time))
     return functools.reduce(operator.and_, parts) if parts else None
 
 
-def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
+def bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
     """The first instant at or after ``moment`` that a column of this type can represent."""
     try:
         if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
-            unit = TICKS[kind.unit]
-            return pa.scalar(-(-nanoseconds(moment) // unit), pa.int64()).cast(kind)
+            try:
+                ticks = nanoseconds(moment)
+            except pd.errors.OutOfBoundsDatetime:  # as the year 9999, for no bound
+                ticks = MOST if pd.Timestamp(moment).year > 1970 else -MOST
+            return pa.scalar(-(-ticks // TICKS[kind.unit]), pa.int64()).cast(kind)
         if pa.types.is_integer(kind):
             return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
     except (StreamError, ValueError, OverflowError):

@@ -95,6 +95,14 @@ BROKEN = {
     "other separator": ("kind;at\nA;1\n", StreamError, "no column 'kind'; there are kind;at"),
     "twice": ("kind,at,kind\nA,1,2\n", StreamError, "two columns are named 'kind'"),
     "empty": ("", DatasetError, "cannot be read as CSV"),
+    "open quote": ('kind,at,x\nA,1,"a\nB,2,b\n', StreamError, "line 2: the quote of this field"),
+    "text behind a quote": (
+        'kind,at,x\nA,1,a\nB,2,"5\\" pipe"\n',  # as Spark and MySQL write it
+        StreamError,
+        "line 3: the quote of this field is not closed at its end.* written twice",
+    ),
+    "UTF-16": ("kind,at\nA,1\n".encode("utf-16"), DatasetError, "UTF-16.*the text is UTF-8"),
+    "names in Latin 1": ("kind,at,Größe\n".encode("latin-1"), DatasetError, "the text is UTF-8"),
     "names alone": ("kind,at\n", StreamError, "no rows below the names"),
     "not UTF-8": (b"kind,at\n\xff,1\n", DatasetError, "the text is UTF-8"),
     "missing type": ("kind,at\n,1\n", StreamError, "type"),
@@ -115,3 +123,40 @@ def test_a_damaged_or_missing_file_is_an_error(tmp_path: Path) -> None:
         stream_of(tmp_path, packed[: len(packed) // 2], "events.csv.gz")
     with pytest.raises(DatasetError, match="there is no file"):
         cep.EventStream.from_csv(tmp_path / "nowhere.csv", type="kind", time="at")
+
+
+def test_quotes_where_they_are_due(tmp_path: Path) -> None:
+    """One within a field that does not begin with one is a character as others."""
+    rows = '"kind","at","x"\r\nA,1,"a ""b"", c\nd" \r\n"B",2,5" pipe\r\nC,3,""""\r\nD,4,""'
+    for content in (rows, "\ufeff" + rows):
+        read = stream_of(tmp_path, content)
+        assert read.types_at().tolist() == ["A", "B", "C", "D"]
+        assert read.column("x").tolist() == ['a "b", c\nd ', '5" pipe', '"', None]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_read"),
+    [
+        (["12345678901234567890", "12345678901234567891"], False),
+        (["9007199254740993", "0.5", ""], False),
+        (["-9007199254740993", "inf", "9007199254740992"], False),
+        (["9007199254740992", "0.5"], True),
+        (["10000000000000000000000", "1"], True),
+        (["1e300", "9007199254740993.0", "0.1"], True),
+    ],
+)
+def test_integers_are_exact_or_refused(tmp_path: Path, fields: list[str], is_read: bool) -> None:
+    """Arrow reads those beyond 64 bits, or beside a fraction, as floats; other floats are none."""
+    rows = [f"A,{at},{field}" for at, field in enumerate(fields)]
+    read = stream_of(tmp_path, "\n".join(["kind,at,x", *rows]))
+    if is_read:
+        assert read.column("x").tolist() == [float(field) for field in fields]
+    else:
+        with pytest.raises(StreamError, match=r"'x' has type decimal.*cannot be compared"):
+            read.column("x")
+
+
+@pytest.mark.parametrize("name", ["e.csv", "E.CSV.GZ", "e.csv.gz"])
+def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
+    read = stream_of(tmp_path, gzip.compress(b"kind,at\nA,1\n"), name)
+    assert read.types_at().tolist() == ["A"]

@@ -1,8 +1,10 @@
 """Streams from pandas and Arrow: what is kept, what is refused, and which row is to blame."""
 
 import pickle
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -148,6 +150,18 @@ def test_sorting_leaves_the_caller_s_data_alone() -> None:
     times = np.array([3, 1, 2])
     stream_of(["A"] * 3, pa.array(times), sort=True, x=times)
     assert times.tolist() == [3, 1, 2]
+
+
+def test_a_stream_keeps_its_values_when_the_frame_is_filled_anew() -> None:
+    """As buffers of a live source are."""
+    values = np.arange(3.0)
+    columns = {"type": list("ABC"), "time": np.arange(3), "x": values, "n": [1, 2, 3]}
+    frame = pd.DataFrame(columns, copy=False)
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    values[:] = 9
+    frame.loc[:, ["time", "n"]] = 9
+    assert stream.timestamps.tolist() == stream.column("x").tolist() == [0, 1, 2]
+    assert stream.column("n").tolist() == [1, 2, 3]
 
 
 # -- missing values ---------------------------------------------------------------------------
@@ -323,6 +337,15 @@ def test_missing_texts() -> None:
         pa.array(["x", None], pa.string_view()),
         pa.array(["x", None]).dictionary_encode(),
         pa.DictionaryArray.from_arrays([0, 1], ["x", None]),
+        pa.chunked_array(
+            [pa.DictionaryArray.from_arrays([at], ["x", None]) for at in (0, 1)],
+        ),
+        pa.chunked_array(
+            [
+                pa.DictionaryArray.from_arrays([1], [None, "x"]),
+                pa.DictionaryArray.from_arrays([0], [None, "y"]),
+            ]
+        ),
     ):
         assert texts_of(stream_of(["A", "B"], text=column).column("text")) == ["x", None]
 
@@ -417,6 +440,19 @@ def test_datetimes_of_every_unit_and_zone(unit: Any) -> None:
         stream = EventStream.from_pandas(frame, type="type", time="time")
         assert stream.is_datetime
         assert stream.timestamps.tolist() == [moment.value]
+
+
+def test_times_that_are_objects_keep_their_nanoseconds() -> None:
+    """As times of several zones in a DataFrame are; Arrow rounds them."""
+    moments = [
+        pd.Timestamp("2024-07-01 12:00:00.000000001"),
+        pd.Timestamp("2024-07-01 14:00:00.000000003+02:00"),
+        datetime(2024, 7, 1, 8, 0, 1, tzinfo=ZoneInfo("America/New_York")),
+    ]
+    frame = pd.DataFrame({"type": list("ABC"), "time": pd.Series(moments, dtype=object)})
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    noon = pd.Timestamp("2024-07-01 12:00").value
+    assert (stream.timestamps - noon).tolist() == [1, 3, 10**9]
 
 
 def test_integer_types_are_named_by_their_digits() -> None:

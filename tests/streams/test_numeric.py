@@ -99,3 +99,7 @@ def test_integers_that_became_floats_are_refused_where_they_may_be_rounded(
         reader.restore(state)
     with pytest.raises(StreamError, match="too large to compare exactly"):
         reader.read(stream_of(pa.array([None, 2.0**53])), "x", slice(None))
+    with pytest.raises(StreamError, match="too large to compare exactly"):
+        reader.read(stream_of(pa.array([-(2.0**63), None])), "x", slice(None))
+    others = [np.inf, -np.inf, 1e300, 0.5]  # that no integer was
+    assert reader.read(stream_of(pa.array(others)), "x", slice(None)).tolist() == others

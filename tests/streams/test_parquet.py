@@ -198,6 +198,14 @@ def test_bounds_in_another_time_zone_and_finer_than_the_column(
     )
 
 
+def test_bounds_beyond_all_times(dataset: Path, frame: pd.DataFrame) -> None:
+    """As those who mean none write them."""
+    first, last = datetime.min, np.datetime64("9999-12-31")
+    assert rows(EventStream.from_parquet(dataset, start=first, end=last)) == expected(frame)
+    assert not len(EventStream.from_parquet(dataset, start=last))
+    assert not len(EventStream.from_parquet(dataset, end=first))
+
+
 def test_a_slice_without_events_still_knows_its_types(dataset: Path) -> None:
     stream = EventStream.from_parquet(dataset, types=["SILENT", "X"], end=START)
     assert len(stream) == 0
@@ -250,13 +258,16 @@ def test_unordered_parquet_is_refused_unless_sorted(frame: pd.DataFrame, tmp_pat
         ),
         ({"time": "when"}, StreamError, "no column 'when'"),
         ({"start": 17}, StreamError, "datetimes for a datetime column"),
+        ({"path": ""}, DatasetError, "not the text ''"),
+        ({"end": pd.NaT}, StreamError, "datetimes for a datetime column"),
+        ({"start": np.datetime64("NaT")}, StreamError, "datetimes for a datetime column"),
     ],
 )
 def test_what_is_refused(
     dataset: Path, arguments: dict[str, object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        EventStream.from_parquet(dataset, **arguments)  # type: ignore[arg-type]
+        EventStream.from_parquet(**{"path": dataset, **arguments})  # type: ignore[arg-type]
 
 
 def test_missing_unfinished_empty_and_garbage(dataset: Path, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,6 +162,25 @@ def test_a_column_of_the_files_takes_precedence(frame: pd.DataFrame, tmp_path: P
     assert [x for _, x in events(EventStream.from_parquet(tmp_path))] == list(frame.x)
 
 
+@pytest.mark.parametrize("z", ["1", 1, 1.0])
+def test_a_file_without_the_column_has_what_its_folder_says(
+    frame: pd.DataFrame, tmp_path: Path, z: Any
+) -> None:
+    """As if another tool wrote some of the files."""
+    frame = frame[:3].assign(symbol=list("ABC"), z=[z, None, None])
+    for place, symbol in enumerate("ABC"):
+        folder = (
+            tmp_path / f"symbol={symbol}" / f"z={'__HIVE_DEFAULT_PARTITION__' if place == 2 else 2}"
+        )
+        folder.mkdir(parents=True)
+        own = frame[place : place + 1]
+        own = own[["symbol", "ts", "z"]] if place == 0 else own[["ts"]]
+        own.to_parquet(folder / "0.parquet", index=False)
+    stream = EventStream.from_parquet(tmp_path)
+    second = "2" if z == "1" else 2
+    assert events(stream) == [("A", z), ("B", second), ("C", None)]
+
+
 def test_columns_of_all_files(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Also those that the first file lacks, or has no value of."""
     first = frame[:4].assign(note=None, n=[1, 2, 3, 4])
@@ -174,6 +195,57 @@ def test_columns_of_all_files(frame: pd.DataFrame, tmp_path: Path) -> None:
     with pytest.raises(
         DatasetError, match=r"column 'x' has type double in .*0\.parquet and string"
     ):
+        EventStream.from_parquet(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (pa.array(["p", "q"], pa.string_view()), pa.array(["q", None]), ["p", "q", "q", None]),
+        (pa.array(["p", "q"]).dictionary_encode(), pa.array(["q", None]), ["p", "q", "q", None]),
+        (pd.Categorical(["p", "q"], ordered=True), pd.Categorical(["q", "p"]), list("pqqp")),
+        (pa.array([Decimal("1.5"), None]), pa.array([2, 2**40]), [1.5, None, 2, 2**40]),
+    ],
+    ids=["view", "codes", "ordered", "decimals"],
+)
+@pytest.mark.parametrize("chosen", [{}, {"types": ["A"]}, {"start": datetime(2024, 1, 31)}])
+def test_a_column_that_files_store_in_two_ways(
+    frame: pd.DataFrame, tmp_path: Path, one: Any, other: Any, expected: list, chosen: dict
+) -> None:
+    for number, column in enumerate((one, other)):
+        table = pa.Table.from_pandas(frame[["symbol", "ts"]][2 * number : 2 * number + 2])
+        pq.write_table(table.append_column("k", pa.array(column)), tmp_path / f"{number}.parquet")
+    stream = EventStream.from_parquet(tmp_path, attributes=["k"], **chosen)
+    assert [k for _, k in events(stream)] == (expected[::2] if "types" in chosen else expected)
+
+
+def test_files_with_times_of_several_zones(frame: pd.DataFrame, tmp_path: Path) -> None:
+    for place, zone in enumerate(("Europe/Berlin", "America/New_York")):
+        part = frame[4 * place : 4 * place + 4]
+        part.assign(ts=part.ts.dt.tz_localize("UTC").dt.tz_convert(zone)).to_parquet(
+            tmp_path / f"{place}.parquet"
+        )
+    stream = EventStream.from_parquet(tmp_path, start=frame.ts[3], positions=True)
+    assert stream.to_pandas()["time"].tolist() == frame.ts[3:].tolist()
+    assert stream.whole_positions().tolist() == [3, 4, 5, 6, 7]
+    frame.to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(DatasetError, match=r"column 'ts' has type timestamp.*with one type"):
+        EventStream.from_parquet(tmp_path)
+
+
+def test_columns_of_odd_names(tmp_path: Path) -> None:
+    """Without a name, as pandas writes an index to CSV; and twice the same one."""
+    table = pa.table([pa.array(["A"]), pa.array([1]), pa.array([2])], ["symbol", "ts", ""])
+    pq.write_table(table, tmp_path / "0.parquet")
+    assert list(EventStream.from_parquet(tmp_path).attributes) == [""]
+    pq.write_table(table.rename_columns(["symbol", "ts", "ts"]), tmp_path / "1.parquet")
+    with pytest.raises(DatasetError, match=r"two columns of .*1\.parquet are named 'ts'"):
+        EventStream.from_parquet(tmp_path)
+
+
+def test_a_folder_that_says_no_type(frame: pd.DataFrame, tmp_path: Path) -> None:
+    hive(frame.assign(symbol=["A"] * 4 + [None] * 4, z=1), tmp_path, "symbol", "z")
+    with pytest.raises(StreamError, match="row 4: no event type in column 'symbol'"):
         EventStream.from_parquet(tmp_path)
 
 
@@ -224,6 +296,10 @@ def test_home_folders(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.M
     frame.to_parquet(tmp_path / "x.parquet")
     assert len(EventStream.from_parquet("~/x.parquet")) == len(frame)
     assert len(EventStream.from_parquet(Path("~"))) == len(frame)
+    monkeypatch.chdir(tmp_path)
+    frame.to_parquet("~no user.parquet")
+    assert len(EventStream.from_parquet("~no user.parquet")) == len(frame)
+    Path("~no user.parquet").unlink()
     make_stream("~/own", NasdaqStyle(identifiers=2, days=1, seed=1))
     assert cep.open_dataset("~/own").path == tmp_path / "own"
     detector = cep.Detector("PATTERN SEQ(A a, B b) WITHIN 5 minutes", cep.OrderPlan(["a", "b"]))

@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 import pyarrow as pa
 
-from cepbench.engines.runs.arrow_matches import event_values
+from cepbench.engines.runs.arrow_matches import event_values, own_name
 from cepbench.errors import PatternError, StreamError, did_you_mean
 from cepbench.patterns.row_pattern import RowPattern
 from cepbench.streams.columns import EXACT, kind_of_column
@@ -104,13 +104,9 @@ class EventTable:
     def values(self, name: str) -> pa.Array:
         """The values of a column as they are, by row of the stream."""
         if name not in self._stream.attributes:
-            name = "event time" if name == self._time else "event type"
+            name = own_name("time" if name == self._time else "type", self._stream)
         found = event_values(self._stream, name)
-        if pa.types.is_dictionary(found.type):
-            found = found.dictionary_decode()
-        if pa.types.is_floating(found.type):
-            found = pa.array(found.to_numpy(), from_pandas=True)
-        return found
+        return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
     def _partitioned(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The rows by partition, in order of first appearance; missing values are equal there."""

@@ -127,6 +127,10 @@ def with_events(
         if places is not None:
             columns[field.name] = taken(places, column)
         for name, events in values.items():
+            if f"{field.name}.{name}" in matches.schema.names:
+                raise EvaluationError(
+                    f"two columns would be named '{field.name}.{name}'; rename the variable"
+                )
             columns[f"{field.name}.{name}"] = taken(events, column)
     return pa.table(columns)
 
@@ -152,15 +156,21 @@ def _check_positions(positions: pa.Array, name: str, events: int) -> None:
 
 def event_time(stream: EventStream) -> str:
     """The name by which :func:`with_events` adds the time of events."""
-    return "event time" if "time" in stream.attributes else "time"
+    return own_name("time", stream)
+
+
+def own_name(name: str, stream: EventStream) -> str:
+    """The name of the ``time`` or the ``type`` of events themselves, which no attribute has."""
+    while name in stream.attributes:
+        name = f"event {name}"
+    return name
 
 
 def event_values(stream: EventStream, name: str) -> pa.Array:
     """An attribute of all events; their time and type if no attribute has that name."""
-    own = "" if name in stream.attributes else name
-    if own in ("type", "event type"):
+    if name in (own_name("type", stream), own_name("event type", stream)):
         return _texts(CodedStrings(stream.type_codes, stream.type_names))
-    if own in ("time", "event time") or stream.is_time(name):
+    if name in (own_name("time", stream), own_name("event time", stream)) or stream.is_time(name):
         times = pa.array(stream.timestamps)
         return times.cast(pa.timestamp("ns")) if stream.is_datetime else times
     column = stream.column(name)
@@ -168,7 +178,7 @@ def event_values(stream: EventStream, name: str) -> pa.Array:
         return _texts(column)
     if isinstance(column, Booleans):
         return pa.array(column.codes > 0, mask=column.codes < 0)
-    return pa.array(numbers_of(column))
+    return pa.array(numbers_of(column), from_pandas=True)
 
 
 def _texts(column: CodedStrings) -> pa.Array:

@@ -196,8 +196,6 @@ class _Rows:
         values = event_values(self._events, attribute.name)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        if pa.types.is_floating(values.type):
-            values = pa.array(values.to_numpy(), from_pandas=True)
         return taken(values, self._events_of(attribute))
 
     def _numbers(self, attribute: Attribute) -> np.ndarray:

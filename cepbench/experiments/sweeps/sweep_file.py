@@ -575,7 +575,7 @@ def _path_of(data: str | Mapping[str, Any], folder: Path, root: str | Path, seed
 
 def _named(data: str, folder: Path) -> Path:
     """A path relative to the working directory or to ``folder``, or a data set by its name."""
-    named = Path(data).expanduser()
+    named = user_path(data)
     found = next((path for path in (named, folder / named) if path.exists()), None)
     if found is None:
         found = open_dataset(data).path

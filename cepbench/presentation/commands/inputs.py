@@ -201,7 +201,7 @@ class StreamInputs:
                             types=types,
                             sort=True,
                             positions=positions,
-                        )
+                        ).without_unused_types()
                 except StreamError as error:
                     if self.columns or not error.column:
                         raise

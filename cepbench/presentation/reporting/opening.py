@@ -10,6 +10,7 @@ import pandas as pd
 
 from cepbench.errors import ReportError
 from cepbench.experiments.plugins import load_plugins
+from cepbench.files import user_path
 from cepbench.presentation.figures.offline import use_offline_charts
 from cepbench.presentation.reporting.parameters import (
     checked_parameters,
@@ -43,7 +44,7 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     load_plugins(given["plugin"])
     use_offline_charts()
     pd.options.display.max_colwidth = _WIDEST
-    folder = Path(given["output"]).expanduser()
+    folder = user_path(given["output"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

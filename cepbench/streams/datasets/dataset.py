@@ -264,11 +264,14 @@ class Dataset:
         table, _ = read_source(self.path, self.kind)
         stream = EventStream.from_arrow(table, type=TYPE, time=TIME, attributes=attributes)
         if start is not None or end is not None:
-            from cepbench.streams.moments import nanoseconds
+            from cepbench.streams.row_groups import TICKS, bound
 
-            times = stream.timestamps
-            low = 0 if start is None else int(np.searchsorted(times, nanoseconds(start)))
-            high = None if end is None else int(np.searchsorted(times, nanoseconds(end)))
+            kind = table.schema.field(TIME).type
+            ticks = [
+                None if its is None else bound(its, kind, TIME).value * TICKS[kind.unit]
+                for its in (start, end)
+            ]
+            low, high = (its and np.searchsorted(stream.timestamps, its) for its in ticks)
             stream = stream[low:high]
         return stream if types is None else stream.of_types(types)
 

@@ -127,7 +127,7 @@ def test_with_the_events() -> None:
     for row in table.to_pylist():
         event = EVENTS.iloc[row["a"]]
         assert row["a.time"] == event["time"]
-        assert row["a.x"] == event["x"] or np.isnan([row["a.x"], event["x"]]).all()
+        assert row["a.x"] == event["x"] or (row["a.x"] is None and np.isnan(event["x"]))
         assert row["a.name"] == event["name"]
         members = EVENTS.iloc[row["b"]]
         assert row["b.time"] == members["time"].tolist()
@@ -241,6 +241,32 @@ def test_attributes_called_time_and_type_beside_those_of_the_events() -> None:
         cep.with_events(found.arrow, stream, ["event type"]).column("a.event type").to_pylist()
     )
     assert own == "A"
+    stream = cep.EventStream.from_pandas(
+        frame.assign(**{"event time": [4, 5, 6]}), type="kind", time="at"
+    )
+    joined = cep.with_events(found.arrow, stream)
+    assert set(joined.column("a.event time").to_pylist()) == {4}
+    assert set(joined.column("a.event event time").to_pylist()) == {1}
+
+
+def test_missing_values_are_null_whatever_they_are() -> None:
+    frame = pd.DataFrame({"kind": list("ABB"), "at": [1, 2, 3]})
+    values = {"n": [None, 2, None], "x": [np.nan, 0.5, np.nan], "s": [None, "t", None]}
+    stream = cep.EventStream.from_pandas(frame.assign(**values), type="kind", time="at")
+    found = cep.evaluate("PATTERN SEQ(A a, KL(B b)) WITHIN 9 units", stream, output="arrow").arrow
+    for match in cep.with_events(found, stream).to_pylist():
+        for name, of_rows in values.items():
+            assert match[f"a.{name}"] is None
+            assert match[f"b.{name}"] == [None if row == 2 else of_rows[1] for row in match["b"]]
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    frame = pd.DataFrame({"kind": list("AB"), "at": [1, 2], "x": [3, 4]})
+    stream = cep.EventStream.from_pandas(frame, type="kind", time="at")
+    found = cep.evaluate('PATTERN SEQ(A a, B "a.x") WITHIN 9 units', stream, output="arrow").arrow
+    assert cep.with_events(found, stream, ["time"]).column("a.x").to_pylist() == [1]
+    with pytest.raises(EvaluationError, match=r"two columns would be named 'a\.x'"):
+        cep.with_events(found, stream)
 
 
 @pytest.mark.parametrize("output", ["matches", "arrow", "compressed"])

@@ -681,8 +681,8 @@ def test_sorting_is_said(run, tmp_path, frame) -> None:
 @pytest.mark.filterwarnings("always::cepbench.errors.MissingTypeWarning")
 def test_a_missing_type_is_said_once(run, data) -> None:
     """By a command that measures statistics, plans and runs."""
-    for command in ("plan", "run", "explain", "compare"):
-        words = [command, "PATTERN SEQ(A a, Q q) WITHIN 10 units", "--data", str(data)]
+    for command in (["plan"], ["run"], ["run", "--only-types"], ["explain"], ["compare"]):
+        words = [*command, "PATTERN SEQ(A a, Q q) WITHIN 10 units", "--data", str(data)]
         stderr = run(words).stderr
         assert stderr.count("no event of type 'Q'") == 1 and "missing_types" not in stderr
     near = run(["plan", "PATTERN SEQ(AA a) WITHIN 5 units", "--data", str(data)]).stderr

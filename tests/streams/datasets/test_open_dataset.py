@@ -335,13 +335,16 @@ def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) ->
         ({"attributes": ["prize"]}, StreamError, "'prize'"),
         ({"first": 0}, DatasetError, "first must be at least 1, not 0"),
         ({"days": 1, "end": datetime(2008, 1, 3)}, DatasetError, "give one of them"),
+        ({"end": 5}, StreamError, "datetimes for a datetime column.*but got 5"),
+        ({"start": "soon"}, StreamError, "datetimes for a datetime column.*but got 'soon'"),
     ],
 )
+@pytest.mark.parametrize("name", ["nasdaq-style/sample", "minute-bars/sample"])
 def test_a_slice_that_cannot_be_is_refused(
-    catalogue: Path, asked: dict[str, object], error: type[Exception], told: str
+    catalogue: Path, name: str, asked: dict[str, object], error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
-        cep.open_dataset("nasdaq-style/sample").stream(**asked)
+        cep.open_dataset(name).stream(**asked)
 
 
 def test_a_data_set_shows_itself(catalogue: Path) -> None:
