@@ -60,6 +60,21 @@ class StreamInputs:
         if self.dialect is None and self.text is not None:
             self.dialect = _DIALECTS.get(Path(self.text).suffix.lower())
 
+    def check_unread(self, file: Path | None, option: str) -> None:
+        """Refuse to write to a file that the command reads, or into a folder of events."""
+        if file is None:
+            return
+        written = os.path.realpath(file)
+        given = (self.data, self.text, self.hierarchy, getattr(self, "statistics", None))
+        for read in filter(None, (*given, *(self.plugin or ()))):
+            # Unlike those of Path, these never raise; a pattern may be its own text.
+            path = os.path.realpath(os.path.expanduser(read))
+            if written == path or (os.path.isdir(path) and written.startswith(f"{path}{os.sep}")):
+                raise typer.BadParameter(
+                    f"{file} would overwrite what {read} holds, or be read as a part of it; give another name",
+                    param_hint=option,
+                )
+
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
         found = self.read_queries()

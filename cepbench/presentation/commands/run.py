@@ -100,6 +100,8 @@ def run(
             param_hint="'--attribute'",
         )
     files = _files(output, asked) if output and asked.by_query else {}
+    for file in files.values():
+        inputs.check_unread(file, "'--output'")
 
     from cepbench.engines.detection.chosen import fastest
     from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
