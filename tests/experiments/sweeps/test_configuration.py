@@ -129,6 +129,18 @@ def test_a_regime_changes_what_it_names() -> None:
             {"data": "x", "regimes": {"dense": {"seed": 1}}},
             "unknown key 'seed'; keys are pattern_s",
         ),
+        ({"data": "x", "duration": 0}, "duration must be a time such as .*, not 0"),
+        ({"data": "x", "options": ""}, "options must be a table such as .*, not ''"),
+        ({"data": "x", "regimes": ""}, "regimes must be a table such as .*, not ''"),
+        (
+            {"data": "x", "regimes": {"dense": "often"}},
+            "'dense' must be a table such as .*, not 'often'",
+        ),
+        (
+            {"data": "x", "plans": {"a": "left-deep"}},
+            "'a' must be a table such as .*, not 'left-deep'",
+        ),
+        ({"data": "x", "policies": {"a": "bound"}}, "'a' must be a table such as .*, not 'bound'"),
         ({"data": "x", "regimes": {"dense": {"patterns": 0}}}, "patterns must be at least 1"),
         ({"data": "x", "regimes": {"so dense": {}}}, "regime 'so dense': a regime's name has only"),
         ({"data": "x", "user_patterns": {"a b": OWN_PATTERN}}, "'a b': a pattern's name has only"),
