@@ -112,7 +112,7 @@ def run(
 
     asked, stream = inputs.read_stream(asked, positions=not count)
     plan, statistics, _ = inputs.plan(
-        asked, stream, planner=planner, generator=generator, evaluator=evaluator
+        asked, stream, planner=planner, generator=generator, evaluator=evaluator, needs_rates=False
     )
     if asked.by_query:
         job = Job(asked, stream, plan, {"evaluator": evaluator, "options": options})
