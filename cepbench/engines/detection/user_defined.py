@@ -47,9 +47,9 @@ def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
     ``positions`` are those of the events so far. An EvaluationError names an invalid column or value.
     """
     branches = task.pattern.branches()
-    is_number = is_real(returned) and isinstance(returned, Integral) and returned >= 0
-    if is_number and (task.output == "count" or returned == 0):
-        return Found(int(returned), tuple(None for _ in branches))
+    number = int(returned) if is_real(returned) and isinstance(returned, Integral) else -1
+    if number == 0 or (number > 0 and task.output == "count"):
+        return Found(number, tuple(None for _ in branches))
     parts = _checked(name, returned, branches, positions)
     return Found(sum(map(len, parts)), tuple(parts))
 
@@ -65,8 +65,8 @@ def _checked(
             f"the evaluator {name} returned {shown(returned)}; it has to return a "
             f"DataFrame of the columns {', '.join(wanted)}, a row a match"
         )
-    columns = list(returned.columns)
-    missing = [column for column in wanted if column not in columns]
+    named = list(returned.columns)
+    missing = [column for column in wanted if column not in named]
     if missing:
         raise EvaluationError(
             f"the matches of the evaluator {name} lack the column {', '.join(missing)}; there are "
@@ -74,16 +74,17 @@ def _checked(
             "variable's events in the stream"
             + (", and branch the number of the branch in pattern.branches()" if several else "")
         )
-    twice = [column for column in wanted if columns.count(column) > 1]
+    twice = [column for column in wanted if named.count(column) > 1]
     if twice:
         raise EvaluationError(
             f"the matches of the evaluator {name} have the column {', '.join(twice)} twice; rename one"
         )
-    unknown = returned[~returned[BRANCH].isin(range(len(branches)))] if several else ()
+    numbers = returned[BRANCH] if several else pd.Series(dtype=int)
+    unknown = numbers[~numbers.isin(range(len(branches)))]
     if len(unknown):
         raise EvaluationError(
-            f"the evaluator {name} returned a match of branch {unknown[BRANCH].iloc[0]!r}; branches are "
-            f"numbered from 0 to {len(branches) - 1}, as in pattern.branches()"
+            f"the evaluator {name} returned a match of branch {unknown.iloc[0]!r}; branches are numbered "
+            f"from 0 to {len(branches) - 1}, as in pattern.branches()"
         )
     parts = []
     for number, branch in enumerate(branches):

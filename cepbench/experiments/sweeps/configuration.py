@@ -108,7 +108,7 @@ _Check = Callable[[Any, str], Any]
 def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
     """A mapping, or pairs of keys and values, as a dict; keys that name something, ``of``, are checked."""
     try:
-        table = dict(value if value != "" else None)  # dict("") is empty
+        table = dict([value] if isinstance(value, str) else value)  # dict("") is empty
     except (TypeError, ValueError):
         raise ExperimentError(
             f"{name} must be a table such as {example}, not {shown(value)}"
