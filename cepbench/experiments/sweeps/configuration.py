@@ -107,12 +107,12 @@ _Check = Callable[[Any, str], Any]
 
 def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
     """A mapping, or pairs of keys and values, as a dict; keys that name something, ``of``, are checked."""
-    try:
-        table = dict([value] if isinstance(value, str) else value)  # dict("") is empty
-    except (TypeError, ValueError):
-        raise ExperimentError(
-            f"{name} must be a table such as {example}, not {shown(value)}"
-        ) from None
+    table: dict[str, Any] | None = None
+    if not isinstance(value, str):  # dict("") is empty
+        with suppress(TypeError, ValueError):
+            table = dict(value)
+    if table is None:
+        raise ExperimentError(f"{name} must be a table such as {example}, not {shown(value)}")
     for key in table if of else ():
         if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
             raise ExperimentError(

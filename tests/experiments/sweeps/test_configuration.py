@@ -130,6 +130,7 @@ def test_a_regime_changes_what_it_names() -> None:
             "unknown key 'seed'; keys are pattern_s",
         ),
         ({"data": "x", "duration": 0}, "duration must be a time such as .*, not 0"),
+        ({"data": "x", "options": "ab"}, "options must be a table such as .*, not 'ab'"),
         ({"data": "x", "options": ""}, "options must be a table such as .*, not ''"),
         ({"data": "x", "regimes": ""}, "regimes must be a table such as .*, not ''"),
         (
