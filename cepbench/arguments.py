@@ -39,7 +39,7 @@ def whole(
 
     Both bounds are inclusive.
     """
-    if not _is_real(given) or not _is_whole(given):
+    if not is_real(given) or not _is_whole(given):
         raise error(f"{name} must be a whole number, not {shown(given)}")
     number = int(given)
     if least is not None and number < least:
@@ -62,7 +62,7 @@ def number(
 
     Of the bounds, ``above`` is exclusive.
     """
-    if not _is_real(given):
+    if not is_real(given):
         raise error(f"{name} must be a number, not {shown(given)}")
     try:
         found = float(given)
@@ -83,7 +83,7 @@ def decimal(
     given: Any, name: str, error: type[CepbenchError], *, least: float | None = None
 ) -> Decimal:
     """A finite number, no bool, as an exact decimal, a float as its shortest text: 0.1 is 0.1."""
-    if not _is_real(given):
+    if not is_real(given):
         raise error(f"{name} must be a number, not {shown(given)}")
     if isinstance(given, Decimal):
         found = given
@@ -164,6 +164,8 @@ def named_values(given: Iterable[str], name: str, error: type[Exception]) -> dic
         key, equals, value = one.partition("=")
         if not (key and equals):
             raise error(f"{name} {one}: write NAME=VALUE, such as rows=100")
+        if key in found:
+            raise error(f"{name} {one}: {key} is given twice; give it once")
         try:
             found[key] = json.loads(value)
         except ValueError:
@@ -204,9 +206,11 @@ def shown(given: Any) -> str:
     return said if len(said) <= _QUOTED else f"{said[:_QUOTED]} …"
 
 
-def _is_real(given: Any) -> bool:
+def is_real(given: Any) -> bool:
     """Whether it is a number of Python or NumPy, other than a bool or a complex number."""
-    return isinstance(given, Real | Decimal) and not isinstance(given, bool)
+    # NumPy derives its lengths of time from its integers.
+    is_other = isinstance(given, bool) or comes_from(given, "numpy", "timedelta64")
+    return isinstance(given, Real | Decimal) and not is_other
 
 
 def _is_whole(given: Any) -> bool:
@@ -214,5 +218,5 @@ def _is_whole(given: Any) -> bool:
         return True
     try:
         return bool(math.isfinite(given) and given == int(given))
-    except OverflowError:  # infinite as a float
+    except (OverflowError, ValueError):  # infinite as a float; a signaling NaN
         return False

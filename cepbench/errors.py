@@ -209,6 +209,17 @@ def errors_naming(query: str) -> AbstractContextManager[None]:
     return errors_at(query and f"query {query!r}")
 
 
+@contextmanager
+def failures_of(what: str, error: type[CepbenchError]) -> Iterator[None]:
+    """Name what a user defined in its errors, of which ``sys.exit`` is one: it ends nothing but its run."""
+    try:
+        yield
+    except CepbenchError:
+        raise
+    except (Exception, SystemExit) as failure:
+        raise error(f"{what} failed: {failure!r}") from failure
+
+
 class CaseError(ExperimentError):
     """A file of conformance cases is broken; the message names file, case and key."""
 

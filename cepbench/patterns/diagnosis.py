@@ -187,6 +187,8 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; write {'AND' if found == '&' else 'OR'}"
     if found in ("·", "…") or text[span.start : span.start + 3] == "...":
         return "; write out the parts that the dots stand for"
+    if found == "%" and text[span.end :].lstrip()[:1] == "-":
+        return "; modulo of a negative number takes brackets, as in a.x % (-2)"
     if before.endswith("=") and found in ("<", ">"):
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
@@ -246,8 +248,8 @@ def _not_built_yet(
         )
     if found.upper() in _OTHER_CLAUSES and accepted & {"WITHIN", "$END"}:
         return f"not supported yet: the clause {found}; leave it out", span
-    before = _word_before(text, span.start)
-    if found == "(" and before is not None and {"WHERE", "RETURN"} & set(stack):
+    before = _word_before(text, span.start) if found == "(" else _function_before(text, span, stack)
+    if before is not None and {"WHERE", "RETURN"} & set(stack):
         word, place = before
         return (
             f"not supported yet: the function {word}(…); the functions are sum, avg, min, max and count over a "
@@ -255,6 +257,16 @@ def _not_built_yet(
             place,
         )
     return None
+
+
+def _function_before(text: str, span: Span, stack: list[str]) -> tuple[str, Span] | None:
+    """The name behind WHERE of an open bracket, which is read as a strategy, if it is none."""
+    place = stack.index("_LPAR") if "_LPAR" in stack else 0
+    if stack[max(place - 2, 0) : place] != ["WHERE", "NAME"]:
+        return None
+    before = _word_before(text, text.rfind("(", 0, span.start))
+    is_strategy = before is not None and before[0].lower().endswith(("_match", "_contiguity"))
+    return None if is_strategy else before
 
 
 def _of_sql(text: str, span: Span, accepted: set[str], stack: list[str]) -> str | None:

@@ -103,12 +103,12 @@ class _EQL:
         for place, item in enumerate(events):
             inner = nodes_of(item)
             is_missing = any(token.type == "MISSING" for token in tokens_of(item))
-            runs = [int(_last(part)) for part in inner if part.data == "runs"]
+            runs = [_last(part) for part in inner if part.data == "runs"]
             if is_missing and runs:
                 self._fail(PatternSyntaxError, "a missing event has no runs", span_of(item))
-            if runs and not 0 < runs[0] <= 100:
-                self._fail(PatternSyntaxError, "runs is 1 to 100", span_of(item))
-            for repeated in range(runs[0] if runs else 1):
+            if len(runs) > 1 or not all(re.fullmatch("0*[1-9][0-9]?|0*100", its) for its in runs):
+                self._fail(PatternSyntaxError, "runs is 1 to 100, once", span_of(item))
+            for repeated in range(int(runs[0]) if runs else 1):
                 if ends and items and not is_missing:
                     # No event of UNTIL stands anywhere before the last one.
                     self._add(
@@ -242,25 +242,33 @@ def sigma_text(text: str) -> str:
         )
     (its,) = found
     operators = {"temporal_ordered": "SEQ", "temporal": "AND"}
-    if its.get("type") not in operators:
+    if str(its.get("type")) not in operators:
         raise UnsupportedPatternError(
             f"type: {its.get('type')}; temporal_ordered and temporal are read, and counts are AGG COUNT of a "
             "pattern"
         )
-    for key in sorted(set(its) - {"type", "rules", "group-by", "timespan", "generate"}):
+    for key in sorted(map(str, set(its) - {"type", "rules", "group-by", "timespan", "generate"})):
         raise UnsupportedPatternError(
             f"{key}: it has no counterpart; rename fields in the stream, and filter the matches"
         )
     rules, span = its.get("rules"), re.fullmatch(r"(\d+)([smhd])", str(its.get("timespan", "")))
-    if not isinstance(rules, list) or not rules or not all(isinstance(each, str) for each in rules):
+    if not rules or not _are_texts(rules):
         raise PatternSyntaxError("rules: a list of names of rules")
     if span is None:
         raise PatternSyntaxError("timespan bounds what is kept: a number with s, m, h or d, as 5m")
     group_by = its.get("group-by") or []
     keys = [group_by] if isinstance(group_by, str) else group_by
+    if not _are_texts(keys):
+        raise PatternSyntaxError(
+            "group-by: a list of names of fields; a name that is a number takes quotes"
+        )
     items = (f"{quoted_unless_plain(rule)} e{at}" for at, rule in enumerate(rules))
     where = f" WHERE [{', '.join(map(quoted_unless_plain, keys))}]" if keys else ""
     return (
         f"PATTERN {operators[its['type']]}({', '.join(items)}){where} ORDER BY arrival WITHIN "
         f"{span[1]} {_UNITS[span[2]]}"
     )
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(each, str) for each in given)

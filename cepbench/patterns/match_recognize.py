@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cepbench.errors import (
@@ -26,7 +25,7 @@ from cepbench.errors import (
 from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import Constant, Duration
 from cepbench.patterns.model import NANOSECONDS, Window
-from cepbench.patterns.pattern_text import PatternText, nodes_of, span_of, tokens_of
+from cepbench.patterns.pattern_text import PatternText, nodes_of, number_of, span_of, tokens_of
 from cepbench.patterns.read_conditions import UNITS
 from cepbench.patterns.row_pattern import (
     ROW_AGGREGATES,
@@ -652,10 +651,8 @@ class _Reader:
         if node.is_string:
             return Constant(written)
         try:
-            value = int(written) if written.isdecimal() else float(written)
-            if value == inf:
-                raise PatternError("a number beyond the range of a float; use a smaller one")
-            return Constant(value)
+            value = number_of(written)
+            return Constant(int(written) if written.isdecimal() else value)
         except (PatternError, ValueError) as error:
             self._fail(PatternError, str(error), node)
 

@@ -52,6 +52,7 @@ from cepbench.patterns.model import (
 from cepbench.patterns.normal_form import conjunctive_normal_form
 from cepbench.patterns.pattern_text import (
     PatternText,
+    decimal_of,
     name_of,
     names_in,
     nodes_of,
@@ -613,7 +614,7 @@ class _Reader:
         if amount.data == "duration":
             number, unit = parts_of_duration(tokens_of(amount)[0])
             self._window_place = number
-            return self._window_from(Decimal(number), str(unit), number, unit)
+            return self._window_from(decimal_of(number), str(unit), number, unit)
         units = names_in(tree)
         value = self._source.amount(amount)
         if isinstance(value, str):
@@ -639,7 +640,7 @@ class _Reader:
                 place,
             )
         amount, unit = found.groups()
-        return self._window_from(Decimal(amount), unit, place, place)
+        return self._window_from(decimal_of(amount), unit, place, place)
 
     def _window_from(
         self, value: Decimal, unit: str, place: Node | Token, place_of_unit: Node | Token

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, NoReturn
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from cepbench.arguments import MOST, decimal
+from cepbench.arguments import MOST, decimal, is_real
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, did_you_mean
 from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
@@ -86,25 +86,19 @@ class PatternText:
             return token.lower() == "true"
         if tree.data == "text":
             return token[1:-1].replace("''", "'")
-        value = float(token)
-        if math.isinf(value):
-            self.fail(PatternError, "a number beyond the range of a float; use a smaller one", tree)
-        if value:  # whose exponent is one of Decimal, too
-            exact = Decimal(token)
-            is_whole = exact == exact.to_integral_value()
-            is_short = not is_whole and len(exact.as_tuple().digits) <= _DIGITS
-            if not is_short and not _is_float(exact, value):
-                self._refuse_rounding(token, value, tree)
-        return value
+        try:
+            return number_of(token)
+        except PatternError as error:
+            self.fail(PatternError, str(error), tree)
 
     def amount(self, tree: Node) -> Decimal | str:
         """The value of a number or parameter of WITHIN: an exact decimal, or a parameter's text."""
         written = str(tokens_of(tree)[0])
         if tree.data == "number":
-            return Decimal(written)
+            return decimal_of(written)
         name = written.removeprefix(":")
         given = self._parameters.get(name)
-        if isinstance(given, bool) or not isinstance(given, Decimal | Real):
+        if not is_real(given):
             value = self.constant(tree)
             if isinstance(value, str):
                 return value
@@ -113,14 +107,6 @@ class PatternText:
             return decimal(given, f"parameter {written}", PatternError)
         except PatternError as error:
             self.fail(PatternError, str(error), tree)
-
-    def _refuse_rounding(self, written: object, value: float, place: Node) -> NoReturn:
-        self.fail(
-            PatternError,
-            f"{str(written)[:40]} has more digits than a float holds, and would be rounded to {value!r}; "
-            "write fewer digits, or subtract a common origin from the attribute",
-            place,
-        )
 
     def _percentage(self, tree: Node) -> float:
         value = self.constant(tree)
@@ -150,14 +136,14 @@ class PatternText:
                 tree,
             )
         self._unused.discard(name)
-        value: object = self._parameters[name]
+        value: Any = self._parameters[name]
         if isinstance(value, str):
             if _SURROGATE.search(value):
                 self.fail(PatternError, f"parameter {written} holds half a surrogate pair", tree)
             return str(value)
         if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # also NumPy's
             return bool(value)
-        if not isinstance(value, Real | Decimal):
+        if not is_real(value):
             self.fail(
                 PatternError,
                 f"parameter {written} is a {type(value).__name__}; it must be a finite number or a "
@@ -168,6 +154,8 @@ class PatternText:
             number = float(value)
         except OverflowError:
             number = math.inf
+        except ValueError:  # a signaling NaN
+            number = math.nan
         if not math.isfinite(number):
             self.fail(
                 PatternError,
@@ -176,8 +164,28 @@ class PatternText:
             )
         given = int(value) if isinstance(value, Integral) else value
         if not _is_float(given, number):
-            self._refuse_rounding(f"parameter {written}", number, tree)
+            self.fail(PatternError, _rounded(f"parameter {written}", number), tree)
         return number
+
+
+def number_of(written: str) -> float:
+    """The float that a text says, or that is nearest to one of few digits; a PatternError if there is none."""
+    value = float(written)
+    if math.isinf(value):
+        raise PatternError("a number beyond the range of a float; use a smaller one")
+    exact = decimal_of(written)
+    is_whole = exact == exact.to_integral_value()
+    is_short = value and not is_whole and len(exact.as_tuple().digits) <= _DIGITS
+    if not is_short and not _is_float(exact, value):
+        raise PatternError(_rounded(written, value))
+    return value
+
+
+def _rounded(written: str, value: float) -> str:
+    return (
+        f"{written[:40]} has more digits than a float holds, and would be rounded to {value!r}; write "
+        "fewer digits, or subtract a common origin from the attribute"
+    )
 
 
 def _is_float(given: object, nearest: float) -> bool:
@@ -208,6 +216,13 @@ def parts_of_duration(token: Token) -> tuple[Token, Token]:
         for group, kind in ((1, "NUMBER"), (2, "NAME"))
     )
     return number, unit
+
+
+def decimal_of(written: str) -> Decimal:
+    """The number of a text; of an exponent that no Decimal has, one that is far beyond all floats and windows."""
+    mantissa, _, exponent = written.lower().partition("e")
+    sign, digits = "-" if "-" in exponent else "", exponent.lstrip("+-0") or "0"
+    return Decimal(f"{mantissa}e{sign}{digits if len(digits) < 7 else 999_999}")
 
 
 def whole_number(token: Token) -> int | None:

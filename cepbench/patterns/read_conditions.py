@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from cepbench.patterns.model import Window
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
 from cepbench.patterns.pattern_text import (
     PatternText,
+    decimal_of,
     name_of,
     names_in,
     nodes_of,
@@ -268,7 +268,7 @@ class ConditionReader:
             case "duration":
                 amount, unit = parts_of_duration(tokens_of(tree)[0])
                 try:
-                    lengths.append(Window(Decimal(amount), UNITS[unit.lower()]))
+                    lengths.append(Window(decimal_of(amount), UNITS[unit.lower()]))
                 except PatternError as error:
                     self._source.fail(PatternError, str(error).removeprefix("WITHIN "), tree)
                 return sign * lengths[-1].length

@@ -25,7 +25,7 @@ Way = Callable[[], Any]
 
 #: Patterns whose runs keep something that others do not.
 PATTERNS = (
-    "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 units",
+    "SEQ(A a, B b, C c) WHERE a.x < c.x AND a.x + b.x > 0.5 WITHIN 20 units",
     "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k AND a.s != 'q' WITHIN 9 units",
     "AND(A a, B b) WHERE a.s = b.s WITHIN 15 units",
     "SEQ(A a, NOT(B n), C c, NOT(D m)) WHERE n.x > 1 AND m.x > 1 WITHIN 30 units",

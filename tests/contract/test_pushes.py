@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import pickle
 import re
 import sys
 from contextlib import suppress
@@ -166,6 +167,15 @@ def test_copies_are_independent(shell: Any) -> None:
         copied.push(events(24, 48, seed=6))
         copied.flush()
     assert plain(shell.push(SECOND)) == due
+
+
+def test_copies_go_on_as_the_original(shell: Any) -> None:
+    """Event by event, of which so few arrive that no engine arranges its arrays anew."""
+    copies = [copy.copy(shell), pickle.loads(pickle.dumps(shell))]
+    for batch in SECOND.batches(1):
+        due = plain(shell.push(batch))
+        for its in copies:
+            assert plain(its.push(batch)) == due
 
 
 def test_a_failure_of_one_query_is_one_of_all() -> None:

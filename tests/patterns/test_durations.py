@@ -100,6 +100,7 @@ def test_numbers_of_every_type() -> None:
         ("W minutes", {"W": 1 / 3}, "0.3333333333333333 minutes is not a whole number of nanoseconds"),
         ("W", {"W": "0.0001 us"}, "is not a whole number"),
         ("1e-999999999 s", {}, "is not a whole number"),
+        ("1e-99999999999999999999 s", {}, "is not a whole number"),
     ],
 )  # fmt: skip
 def test_no_duration_is_rounded(text: str, parameters: dict[str, Any], words: str) -> None:
@@ -112,3 +113,31 @@ def test_slack_that_is_no_number_of_ticks_says_why() -> None:
     with pytest.raises(EvaluationError, match=r"slack = 0.5 .* not a whole number of units"):
         cep.Aggregator("PATTERN SEQ(A a) AGG COUNT WITHIN 5 units", slack=0.5)
     assert slack_of(8.2, Window(1, "seconds")) == 8_200_000_000
+
+
+def test_exponents_that_no_decimal_has() -> None:
+    assert window("0e99999999999999999999 s").length == 0
+    assert window("5e-00000000000000000001 s").length == 500_000_000
+    for text, parameters in (
+        ("1e99999999999999999999 s", {}),
+        ("W", {"W": "1e+99999999999999999999 s"}),
+    ):
+        with pytest.raises(PatternError, match="the largest window is 2305843009 seconds"):
+            window(text, **parameters)
+    with pytest.raises(PatternError, match="longer than"):
+        parse("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 1e99999999999999999999 s WITHIN 1 s")
+    with pytest.raises(EvaluationError, match="is not a length of time"):
+        slack_of("1e99999999999999999999 s", Window(1, "seconds"))
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+def test_a_length_of_time_of_numpy_is_no_number(unit: str) -> None:
+    """Of nanoseconds int() takes it for one: two of them as slack were seconds."""
+    length = np.timedelta64(2, unit)
+    with pytest.raises(EvaluationError, match="is not a length of time"):
+        slack_of(length, Window(1, "seconds"))  # type: ignore[arg-type]
+    for text in ("W", "W seconds"):
+        with pytest.raises(PatternError, match="parameter W is a timedelta64"):
+            window(text, W=length)
+    with pytest.raises(PatternError, match="parameter :low is a timedelta64"):
+        parse("PATTERN SEQ(A a) WHERE a.x > :low WITHIN 1 s", low=length)

@@ -124,6 +124,12 @@ def test_every_clause(query: str, pattern: str) -> None:
         ("sequence with maxspan=1s [a where x == null]", UnsupportedPatternError, "x ==", "missing"),
         ("sequence by ?x with maxspan=1s [a where true]", UnsupportedPatternError, "?x", "optional"),
         ("sequence with maxspan=1s [a where true] with runs=0", PatternSyntaxError, "a where", "1 to 100"),
+        ("sequence with maxspan=1s [a where true] with runs=1.5", PatternSyntaxError, "a where", "1 to 100"),
+        ("sequence with maxspan=1s [a where true] with runs=101", PatternSyntaxError, "a where", "1 to 100"),
+        (
+            "sequence with maxspan=1s [a where true] with runs=2 with runs=3",
+            PatternSyntaxError, "a where", "once",
+        ),
         (
             "sequence with maxspan=1s [a where true] by x [b where true]",
             PatternSyntaxError, "", "as many fields",
@@ -167,6 +173,13 @@ def test_a_temporal_correlation() -> None:
         (SIGMA.format(type="temporal", timespan="long"), PatternSyntaxError, "timespan bounds"),
         (SIGMA.format(type="temporal", timespan="5m") + "---\ndetection:\n  a: 1\n", UnsupportedPatternError,
          "detection"),
+        *(
+            (SIGMA.replace("[user.name]", keys).format(type="temporal", timespan="5m"), PatternSyntaxError,
+             "group-by: a list of names")
+            for keys in ("5", "[5]", "[null]", "[[user]]", "{{user: name}}", "true", "2024-01-01")
+        ),
+        (SIGMA.format(type="[temporal]", timespan="5m"), UnsupportedPatternError, "type: .*temporal"),
+        (SIGMA.format(type="temporal", timespan="5m\n  5: x\n  more: y"), UnsupportedPatternError, "5: it has no"),
         ("title: x", PatternSyntaxError, "0 correlations"),
         ("a: [", PatternSyntaxError, "no YAML"),
     ],

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,6 @@ def test_comparison_operators(written: str, meant: str) -> None:
         ("7e1%", 0.7),
         ("7%", 0.07),
         ("0e99999999999999999999%", 0),
-        ("1e-99999999999999999999%", 0),
         ("-5", -5),
         ("-5%", -0.05),
         ("'text'", "text"),
@@ -285,6 +285,8 @@ def test_a_condition_that_is_always_true_is_left_out() -> None:
         ("a.x + 1 = 'text'", "compares a text with a number"),
         ("a.x < 1e999", "beyond the range of a float"),
         ("a.x < 1e99999999999999999999%", "beyond the range of a float"),
+        ("a.x > 1e-400", "would be rounded to 0.0"),
+        ("a.x > 1e-99999999999999999999%", "would be rounded to 0.0"),
     ],
 )
 def test_constants_that_make_no_sense(where: str, message: str) -> None:
@@ -361,11 +363,12 @@ def test_parameters_are_a_mapping_of_names(parameters: Any) -> None:
         (10**5000, ":low is inf; it must be a finite number"),
         (Fraction(10**400), ":low is inf; it must be a finite number"),
         (float("nan"), ":low is nan"),
+        (Decimal("sNaN"), ":low is nan"),
         (None, ":low is a NoneType"),
         (pd.DataFrame({"low": range(1000)}), ":low is a DataFrame"),
         ("\ud800", "half a surrogate pair"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_values_that_no_parameter_can_have(value: Any, words: str) -> None:
     with pytest.raises(PatternError, match=words):

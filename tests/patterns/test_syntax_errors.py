@@ -45,6 +45,12 @@ def test_nothing_at_all(text: str) -> None:
     [
         ("PATERN SEQ(A a) WITHIN 5 s", 1, "expected PATTERN; did you mean 'PATTERN'?"),
         (
+            "PATTERN SEQ(A a) WHERE strict_contiguity(a.x) WITHIN 5 s",
+            43,
+            "expected a comma or a closing",
+        ),
+        ("PATTERN SEQ(A a) WHERE a.x % -2 = 1 WITHIN 5 s", 28, "takes brackets, as in a.x % (-2)"),
+        (
             "PATTERN SEQQ(A a) WITHIN 5 s",
             9,
             "expected SEQ, AND, OR, NOT, KL or GROUP; did you mean 'SEQ'?",
@@ -167,6 +173,8 @@ def test_a_query_of_sql_is_told_what_a_pattern_looks_like() -> None:
         ("PATTERN A; B WITHIN 5 s HAVING A", 25, "the clause HAVING"),
         ("PATTERN SEQ(A, B) WITHIN 5 s LIMIT 5", 30, "the clause LIMIT"),
         ("PATTERN SEQ(A a) WHERE a.x < log(a.y) WITHIN 5 s", 30, "the function log(…)"),
+        ("PATTERN SEQ(A a) WHERE abs(a.x - 1) > 2 WITHIN 5 s", 24, "the function abs(…)"),
+        ("PATTERN SEQ(A a) WHERE abs(5) > a.x WITHIN 5 s", 24, "the function abs(…)"),
     ],
 )
 def test_known_from_the_papers_but_not_built_yet(text: str, column: int, words: str) -> None:

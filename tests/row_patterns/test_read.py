@@ -95,6 +95,8 @@ def test_names_in_backticks() -> None:
         ("(PATTERN (PERMUTE(A, B, C, D, E, F, G)))", UnsupportedPatternError, "PATTERN", "1000"),
         ("(PATTERN (A (){99999}))", UnsupportedPatternError, "PATTERN (A (){99999})", "1000"),
         ("(PATTERN (A) DEFINE A AS x > 1e999)", PatternError, "1e999", "range of a float"),
+        ("(PATTERN (A) DEFINE A AS x > 1e-400)", PatternError, "1e-400", "rounded to 0.0"),
+        ("(PATTERN (A) DEFINE A AS x = 0.1234567890123456789)", PatternError, "0.1234567890123456789", "more digits"),
         ("(MEASURES CLASSIFIER(3) AS v PATTERN (A))", PatternSyntaxError, "CLASSIFIER", "a variable"),
         ("(PATTERN (A) DEFINE B AS 1 = 1)", PatternNameError, "B", "unknown variable B; .* A"),
         ("(PATTERN (A) DEFINE A AS C.x = 1)", PatternNameError, "C", "unknown variable C"),

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from cepbench.arguments import flag, shown
-from cepbench.errors import AdaptationError, CepbenchError
+from cepbench.errors import AdaptationError, failures_of
 from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., str | None])
@@ -106,14 +107,12 @@ class AdaptationPolicy:
 
     def reason(self, situation: Situation) -> str | None:
         """The function's answer; an AdaptationError if it fails or gives neither a text nor None."""
-        try:
+        with (
+            nullcontext()
+            if self.is_builtin
+            else failures_of(f"the policy {self.name}", AdaptationError)
+        ):
             found = self.function(situation)
-        except CepbenchError:
-            raise
-        except (Exception, SystemExit) as error:
-            if self.is_builtin:
-                raise
-            raise AdaptationError(f"the policy {self.name} failed: {error!r}") from error
         if found is not None and not isinstance(found, str):
             raise AdaptationError(
                 f"the policy {self.name} returned {shown(found)}; it returns the reason to plan anew "

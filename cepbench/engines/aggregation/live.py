@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import shown
+from cepbench.arguments import is_real, shown
 from cepbench.engines.aggregation.opening import run_of, tasks_of
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Key, Row
 from cepbench.engines.aggregation.registry import AGGREGATORS
@@ -292,7 +292,7 @@ def ticks_of(time: Any, window: Window) -> int:
     An EvaluationError if it is not of the kind of the window.
     """
     if not window.is_datetime:
-        is_whole = isinstance(time, int | np.integer) and not isinstance(time, bool)
+        is_whole = is_real(time) and isinstance(time, int | np.integer)
         if is_whole and -(2**62) <= time <= 2**62:
             return int(time)
     elif not isinstance(time, int | float | str | np.integer | np.floating):

@@ -27,7 +27,7 @@ from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import unsealed
 from cepbench.engines.runs.work import Work
-from cepbench.errors import CepbenchError, EvaluationError, SnapshotError
+from cepbench.errors import EvaluationError, SnapshotError, failures_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
@@ -309,15 +309,10 @@ class Detector(Live):
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the evaluator; an error of a user-defined one names it."""
-        try:
+        if self._evaluator.is_builtin:
             return function(*arguments)
-        except CepbenchError:
-            raise
-        except Exception as error:
-            if self._evaluator.is_builtin:
-                raise
-            name = self._evaluator.name
-            raise EvaluationError(f"the evaluator {name} failed: {error!r}") from error
+        with failures_of(f"the evaluator {self._evaluator.name}", EvaluationError):
+            return function(*arguments)
 
     def _counted(self, given: Given, *, ended: bool) -> Found:
         if not isinstance(given, Found):

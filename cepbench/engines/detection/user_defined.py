@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import is_real, shown
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.engines.runs.protocol import Given, Task
 from cepbench.engines.runs.result import Metrics
@@ -46,8 +47,9 @@ def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
     ``positions`` are those of the events so far. An EvaluationError names an invalid column or value.
     """
     branches = task.pattern.branches()
-    if isinstance(returned, Integral) and (task.output == "count" or returned == 0):
-        return Found(int(returned), tuple(None for _ in branches))
+    number = int(returned) if is_real(returned) and isinstance(returned, Integral) else -1
+    if number == 0 or (number > 0 and task.output == "count"):
+        return Found(number, tuple(None for _ in branches))
     parts = _checked(name, returned, branches, positions)
     return Found(sum(map(len, parts)), tuple(parts))
 
@@ -60,16 +62,29 @@ def _checked(
     wanted += [BRANCH] * several
     if not isinstance(returned, pd.DataFrame):
         raise EvaluationError(
-            f"the evaluator {name} returned {type(returned).__name__}; it has to return a "
+            f"the evaluator {name} returned {shown(returned)}; it has to return a "
             f"DataFrame of the columns {', '.join(wanted)}, a row a match"
         )
-    missing = [column for column in wanted if column not in returned]
+    named = list(returned.columns)
+    missing = [column for column in wanted if column not in named]
     if missing:
         raise EvaluationError(
             f"the matches of the evaluator {name} lack the column {', '.join(missing)}; there are "
             f"{', '.join(map(str, returned.columns)) or 'none'}. A column holds the positions of a "
             "variable's events in the stream"
             + (", and branch the number of the branch in pattern.branches()" if several else "")
+        )
+    twice = [column for column in wanted if named.count(column) > 1]
+    if twice:
+        raise EvaluationError(
+            f"the matches of the evaluator {name} have the column {', '.join(twice)} twice; rename one"
+        )
+    numbers = returned[BRANCH] if several else pd.Series(dtype=int)
+    unknown = numbers[~numbers.isin(range(len(branches)))]
+    if len(unknown):
+        raise EvaluationError(
+            f"the evaluator {name} returned a match of branch {unknown.iloc[0]!r}; branches are numbered "
+            f"from 0 to {len(branches) - 1}, as in pattern.branches()"
         )
     parts = []
     for number, branch in enumerate(branches):
@@ -85,11 +100,15 @@ def _checked(
 def _column(name: str, variable: str, values: pd.Series, events: range, *, is_set: bool) -> Column:
     try:
         if is_set:
-            column: Column = SetColumn.of_sets([sorted(map(int, one)) for one in values])
+            sets = [sorted(one) for one in values]
+            _integers([position for one in sets for position in one])
+            if any(len(set(one)) < len(one) for one in sets):
+                raise ValueError("an event is in a set once")
+            column: Column = SetColumn.of_sets(sets)
         else:
-            column = values.to_numpy(np.int64)
+            column = _integers(values.tolist() if values.dtype == object else values)
     except (TypeError, ValueError) as error:
-        what = "tuples of positions" if is_set else "positions"
+        what = "tuples of different positions" if is_set else "positions"
         raise EvaluationError(
             f"the evaluator {name} returned a column {variable} that does not hold {what}, "
             f"such as {values.iloc[0]!r}"
@@ -102,3 +121,13 @@ def _column(name: str, variable: str, values: pd.Series, events: range, *, is_se
             "the order of the stream"
         )
     return column
+
+
+def _integers(given: Any) -> np.ndarray:
+    """Whole numbers of any type as integers; a ValueError for others."""
+    values = np.asarray(given)
+    with np.errstate(invalid="ignore"):  # NaN
+        found = values.astype(np.int64) if values.dtype.kind in "iuf" else None
+    if found is None or (found != values).any():
+        raise ValueError("these are no whole numbers")
+    return found

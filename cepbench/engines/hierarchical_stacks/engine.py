@@ -232,9 +232,6 @@ class SharedStacks(Stateful):
             lasts=np.empty(buckets, np.int64),
         )
         self._bytes = sum(array.nbytes for array in (*self.stacks.events, *self.stacks[1:]))
-        values = self.stacks.events.values
-        #: All values, one column after the other, and where each begins.
-        self._flat = values.reshape(-1), np.arange(len(values)) * room
         push(events, self.stacks, graph, np.empty(len(events.stacks), np.int64))
         self._lows[:] = 0
 
@@ -245,7 +242,10 @@ class SharedStacks(Stateful):
         items, reports = query.items, self.reports[number]
         read = (int(stacks.sizes[query.read_by(item)].sum()) for item in range(items))
         most = max(len(finals), *read)
-        scratch = new_scratch(items, most, len(query.vias), *self._flat)
+        # A view: it is not kept, since copies of the engine would hold values of their own for it.
+        values = stacks.events.values
+        begins = np.arange(len(values)) * values.shape[1]
+        scratch = new_scratch(items, most, len(query.vias), values.reshape(-1), begins)
         scratch.candidates[-1, : len(finals)] = finals
         scratch.sizes[items - 1] = len(finals)
         run = partial(

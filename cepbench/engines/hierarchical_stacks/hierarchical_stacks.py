@@ -16,7 +16,6 @@ negation at the end are additions; the branches of an OR share their stacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -72,20 +71,21 @@ class StackRun(PlanRun):
         return replace(super().metrics(), details={"construction_seconds": seconds})
 
 
-def open_together() -> Callable[[Task], StackRun]:
+class Together:
     """See :attr:`cepbench.engines.runs.protocol.Evaluator.together`.
 
-    A task that is opened after the first batch has new stacks, which those opened later share.
+    A task that is opened after the first batch has new stacks, which those opened later share. It is no
+    closure, which would share them with copies of a detector.
     """
-    shared = SharedStacks()
 
-    def opened(task: Task) -> StackRun:
-        nonlocal shared
-        if shared.has_begun:
-            shared = SharedStacks()
-        return StackRun(task, shared)
+    def __init__(self) -> None:
+        self._shared = SharedStacks()
 
-    return opened
+    def __call__(self, task: Task) -> StackRun:
+        """A run of a task on the stacks of those opened before."""
+        if self._shared.has_begun:
+            self._shared = SharedStacks()
+        return StackRun(task, self._shared)
 
 
 HIERARCHICAL_STACKS = Evaluator(
@@ -95,6 +95,6 @@ HIERARCHICAL_STACKS = Evaluator(
     constructs=("SEQ", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     snapshots=True,
-    together=open_together,
+    together=Together,
     source="[liu2011]_",
 )

@@ -10,6 +10,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -106,12 +107,12 @@ _Check = Callable[[Any, str], Any]
 
 def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
     """A mapping, or pairs of keys and values, as a dict; keys that name something, ``of``, are checked."""
-    try:
-        table = dict(value)
-    except (TypeError, ValueError):
-        raise ExperimentError(
-            f"{name} must be a table such as {example}, not {shown(value)}"
-        ) from None
+    table: dict[str, Any] | None = None
+    if not isinstance(value, str):  # dict("") is empty
+        with suppress(TypeError, ValueError):
+            table = dict(value)
+    if table is None:
+        raise ExperimentError(f"{name} must be a table such as {example}, not {shown(value)}")
     for key in table if of else ():
         if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
             raise ExperimentError(
@@ -139,7 +140,10 @@ def _json_of(
     """The check of a table, also as JSON, that passes ``check``; gives JSON."""
 
     def checked(value: Any, name: str) -> str:
-        table = json.loads(value) if isinstance(value, str) else value
+        table = value
+        if isinstance(value, str):
+            with suppress(ValueError):
+                table = json.loads(value)
         if not isinstance(table, Mapping):
             raise ExperimentError(f"{name} must be a table such as {example}, not {shown(value)}")
         try:
@@ -406,7 +410,7 @@ class SweepConfig:
     selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
     #: A time such as ``2 days``: patterns run on this much of the stream, from the first event of
     #: their types on. Statistics are those of the whole stream. Empty for all of it.
-    duration: str = _field(lambda value, name: time_text(value, name) if value else "", "")
+    duration: str = _field(lambda value, name: time_text(value, name) if value != "" else "", "")
     #: Several workloads in one sweep, by name: each a JSON object with the fields of
     #: :data:`OF_REGIMES` that differ in it. The column ``regime`` of the results has the name.
     regimes: tuple[tuple[str, str], ...] = _field(

@@ -407,6 +407,15 @@ def named_sweeps() -> dict[str, Path]:
     }
 
 
+def changes_of(texts: Iterable[str] | None) -> dict[str, Any]:
+    """The values by their keys, as :func:`change_of`; an ExperimentError if a key is changed twice."""
+    found = [change_of(text) for text in texts or ()]
+    for place, (key, _) in enumerate(found):
+        if key in dict(found[:place]):
+            raise ExperimentError(f"--set {key}: it is given twice; give it once")
+    return dict(found)
+
+
 def change_of(text: str) -> tuple[str, Any]:
     """A key and its value from ``KEY=VALUE``, the value as a sweep file writes it.
 

@@ -71,7 +71,7 @@ def make(
     Spark generates data sets of more than 5 million events, or with --master any; smaller ones need
     no Java. An existing data set with the same parameters is not generated again.
     """
-    from cepbench.experiments.sweeps.sweep_file import change_of
+    from cepbench.experiments.sweeps.sweep_file import changes_of
     from cepbench.streams.datasets.opening import find_entry, open_entry, unknown
     from cepbench.streams.generated import GENERATED
 
@@ -82,13 +82,16 @@ def make(
         raise DatasetError(
             f"{entry.name} is ingested from your files: cepbench data ingest {entry.name} FILES"
         )
-    given = {"identifiers": identifiers, "days": days, "events": events}
+    given = {"identifiers": identifiers, "days": days, "events": events, "seed": seed or None}
     sizes = {option: value for option, value in given.items() if value is not None}
-    sizes |= dict(change_of(text) for text in changes or ())
+    changed = changes_of(changes)
+    for option in sizes.keys() & changed.keys():
+        raise typer.BadParameter(f"{option} is given by --{option}, too", param_hint="'--set'")
+    sizes |= changed
     variant = variant or entry.default
     declared = entry.variants.get(variant)
     if declared is not None:
-        if sizes or seed:
+        if sizes:
             raise typer.BadParameter(
                 f"{entry.name}/{variant} is declared in dataset.toml; to choose the size or seed, "
                 f"use another name, such as {entry.name}/mine"
@@ -96,7 +99,7 @@ def make(
         if declared.made != "committed":
             _make(entry, declared.path, dict(declared.parameters), master)
     else:
-        _make(entry, entry.undeclared(variant), {**sizes, "seed": seed}, master)
+        _make(entry, entry.undeclared(variant), {"seed": 0, **sizes}, master)
     _show(open_entry(entry, variant), json)
 
 

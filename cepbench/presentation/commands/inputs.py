@@ -60,6 +60,21 @@ class StreamInputs:
         if self.dialect is None and self.text is not None:
             self.dialect = _DIALECTS.get(Path(self.text).suffix.lower())
 
+    def check_unread(self, file: Path | None, option: str) -> None:
+        """Refuse to write to a file that the command reads, or into a folder of events."""
+        if file is None:
+            return
+        written = os.path.realpath(file)
+        given = (self.data, self.text, self.hierarchy, getattr(self, "statistics", None))
+        for read in filter(None, (*given, *(self.plugin or ()))):
+            # Unlike those of Path, these never raise; a pattern may be its own text.
+            path = os.path.realpath(os.path.expanduser(read))
+            if written == path or (os.path.isdir(path) and written.startswith(f"{path}{os.sep}")):
+                raise typer.BadParameter(
+                    f"{file} would overwrite what {read} holds, or be read as a part of it; give another name",
+                    param_hint=option,
+                )
+
     def read_pattern(self) -> Pattern:
         """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
         found = self.read_queries()
@@ -287,13 +302,16 @@ class Inputs(StreamInputs):
         evaluator: str | None,
         alpha: float = 0.0,
         last: str | None = None,
+        needs_rates: bool = True,
     ) -> tuple[Any, Any, Any]:
         """The plan to run, its statistics, and the variable whose event comes last where that matters.
+
+        Unless ``needs_rates``, a window of length 0 is planned by equal rates, as by ``cep.evaluate``.
 
         For an evaluator that runs without the generator's plans it is the pattern's automaton or None,
         and there are no statistics.
         """
-        from cepbench.engines.detection.planned import generator_or_automaton
+        from cepbench.engines.detection.planned import equal_rates, generator_or_automaton
         from cepbench.planning.planners.generate import plan
         from cepbench.planning.planners.sharing.generate import plan_workload
 
@@ -309,7 +327,10 @@ class Inputs(StreamInputs):
         used, made = generator_or_automaton(asked, evaluator, generator)
         if used is None:
             return made, None, None
-        statistics = self.read_statistics(asked, stream)
+        if needs_rates or self.statistics or asked.window.length:
+            statistics = self.read_statistics(asked, stream)
+        else:
+            statistics = equal_rates(asked)
         its_last = last if last or not alpha else last_variable(asked, stream, statistics)
         with out.progress(f"planning with {used.name}"):
             made = plan(asked, statistics, used, seed=self.seed, alpha=alpha, last=its_last)

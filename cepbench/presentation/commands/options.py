@@ -27,6 +27,10 @@ GROUP: dict[str, Any] = {
 ENDINGS = (".parquet", ".csv", ".arrow")
 
 
+#: Options with files that a command writes.
+WRITTEN = {"output", "html"}
+
+
 def examples(*commands: str) -> str:
     """The last part of a help text: commands, whose lines have up to 76 characters, continued by ``\\``."""
     heading = "Example:" if len(commands) == 1 else "Examples:"
@@ -52,6 +56,9 @@ def declared(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**given: Any) -> None:
         inputs = [kind(**{name: given.pop(name) for name in names})] if shared else []
+        for name in given.keys() & WRITTEN:
+            for each in inputs:
+                each.check_unread(given[name], f"'--{name}'")
         command(*inputs, **given)
 
     # Typer reads a command's arguments and options from its signature.

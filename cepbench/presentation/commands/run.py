@@ -100,6 +100,8 @@ def run(
             param_hint="'--attribute'",
         )
     files = _files(output, asked) if output and asked.by_query else {}
+    for file in files.values():
+        inputs.check_unread(file, "'--output'")
 
     from cepbench.engines.detection.chosen import fastest
     from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
@@ -110,7 +112,7 @@ def run(
 
     asked, stream = inputs.read_stream(asked, positions=not count)
     plan, statistics, _ = inputs.plan(
-        asked, stream, planner=planner, generator=generator, evaluator=evaluator
+        asked, stream, planner=planner, generator=generator, evaluator=evaluator, needs_rates=False
     )
     kind = "count" if count else "arrow"
     if asked.by_query:

@@ -46,10 +46,10 @@ class SweepInputs:
 
     def read(self) -> list[Sweep]:
         """The sweeps, validated as far as possible without their data."""
-        from cepbench.experiments.sweeps.sweep_file import change_of, read_sweep
+        from cepbench.experiments.sweeps.sweep_file import changes_of, read_sweep
 
         load_plugins(self.plugin)
-        changes = dict(map(change_of, self.changes or ()))
+        changes = changes_of(self.changes)
         sweeps = [read_sweep(name, profile=self.profile, changes=changes) for name in self.sweeps]
         names = [sweep.name for sweep in sweeps]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -125,10 +125,10 @@ class SweepInputs:
 
     def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
         """The same changes, with the path of the data relative to the notebook's folder."""
-        from cepbench.experiments.sweeps.sweep_file import change_of
+        from cepbench.experiments.sweeps.sweep_file import changes_of
         from cepbench.presentation.reporting.requests import relative
 
-        found = dict(map(change_of, self.changes or ()))
+        found = changes_of(self.changes)
         paths = {
             name: relative(Path(data), notebooks)
             for name, data in sweep.data.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -374,3 +375,59 @@ def test_positions_of_a_batch_that_is_still_to_come() -> None:
     cep.plan_evaluator("early", **DECLARED)(Early)
     with pytest.raises(EvaluationError, match="which has 50 events so far; positions count from 7"):
         cep.Detector(PATTERN, evaluator="early", position=7).push(STREAM[:50])
+
+
+BRANCHES = "PATTERN OR(SEQ(A a, B b), SEQ(B b, A a)) WITHIN 30 units"
+PAIR, SETS = "PATTERN SEQ(A a, B b) WITHIN 30 units", "PATTERN SEQ(A a, KL(B b)) WITHIN 30 units"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        (PAIR, {"a": [0.7], "b": [2]}, "a column a that does not hold positions, such as np.float64(0.7)"),
+        (PAIR, {"a": [np.nan], "b": [2]}, "a column a that does not hold positions"),
+        (PAIR, {"a": ["0"], "b": [2]}, "a column a that does not hold positions, such as '0'"),
+        (PAIR, {"a": pd.to_timedelta([0]), "b": [2]}, "a column a that does not hold positions"),
+        (SETS, {"a": [0], "b": [(2.5,)]}, "a column b that does not hold tuples of different positions"),
+        (SETS, {"a": [0], "b": ["24"]}, "a column b that does not hold tuples of different positions"),
+        (SETS, {"a": [0], "b": [(2, 2)]}, "a column b that does not hold tuples of different positions"),
+        (BRANCHES, {"a": [0, 0], "b": [2, 4], "branch": [0, 2]}, "a match of branch np.int64(2); branches are"),
+        (BRANCHES, {"a": [0], "b": [2], "branch": [np.nan]}, "a match of branch np.float64(nan); branches are"),
+        (BRANCHES, {"a": [0], "b": [2], "branch": ["0"]}, "a match of branch '0'; branches are numbered from 0 to 1"),
+    ],
+)  # fmt: skip
+def test_matches_that_are_none(text: str, columns: dict, words: str) -> None:
+    cep.plan_evaluator("mine", without_plan=True)(lambda *_: pd.DataFrame(columns))
+    with pytest.raises(EvaluationError) as refused:
+        cep.evaluate(text, STREAM, evaluator="mine")
+    assert words in str(refused.value)
+
+
+def test_whole_numbers_of_any_type_are_positions() -> None:
+    columns = {
+        "a": pd.Series([0.0, 1], dtype=object),
+        "b": pd.Series([np.uint8(2), 3.0], dtype=object),
+    }
+    cep.plan_evaluator("mine", without_plan=True)(lambda *_: pd.DataFrame(columns))
+    found = cep.evaluate(PAIR, STREAM, evaluator="mine").matches
+    assert found.to_numpy().tolist() == [[0, 2], [1, 3]]
+
+
+def test_one_column_twice() -> None:
+    twice = pd.DataFrame([[0, 2, 3]], columns=["a", "b", "b"])
+    cep.plan_evaluator("mine", without_plan=True)(lambda *_: twice)
+    with pytest.raises(EvaluationError, match="mine have the column b twice"):
+        cep.evaluate(PAIR, STREAM, evaluator="mine")
+
+
+@pytest.mark.parametrize("number", [-5, True, np.timedelta64(5, "ns"), 5.0, None])
+def test_numbers_that_no_matches_have(number: object) -> None:
+    cep.plan_evaluator("mine", without_plan=True)(lambda *_: number)
+    with pytest.raises(EvaluationError, match="the evaluator mine returned"):
+        cep.evaluate(PAIR, STREAM, evaluator="mine", output="count")
+
+
+def test_an_evaluator_ends_nothing_but_its_run() -> None:
+    cep.plan_evaluator("mine", without_plan=True)(lambda *_: sys.exit(3))
+    with pytest.raises(EvaluationError, match=r"the evaluator mine failed: SystemExit\(3\)"):
+        cep.evaluate(PAIR, STREAM, evaluator="mine")

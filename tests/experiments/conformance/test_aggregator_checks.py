@@ -165,7 +165,7 @@ class Picky(Whole):
         (Forgets, "returned a row of position"),
         (Sparse, "is missing"),
         (Eager, "should be"),
-        (Fails, "ValueError: of this kind"),
+        (Fails, "the method mine failed: ValueError('of this kind')"),
     ],
 )
 def test_what_is_wrong_is_found(made: type, words: str) -> None:
@@ -194,6 +194,14 @@ def test_what_is_refused_is_no_failure() -> None:
         ([("x", 1, (), (1, 1.0))], "it has to return a list of rows"),
         ([(0, 1, (), (1,))], "0 keys and 1 values; the pattern has 0 keys and 2 aggregates"),
         ([(0, 1, ("k",), (1, 1.0))], "1 keys and 2 values"),
+        ([(0.5, 1, (), (1, 1.0))], "it has to return a list of rows"),
+        ([(np.inf, 1, (), (1, 1.0))], "it has to return a list of rows"),
+        ([(0, 1, (), (-1, 1.0))], "returned -1 for COUNT; a value is an int of at least 0"),
+        ([(0, 7, (), (1, 1.0))], "a row of position 0 at 7, and this event is at 1"),
+        (
+            [(1, 2, (), (1, 1.0)), (0, 1, (), (1, 1.0))],
+            "a row of position 0 after 1; return rows in the order",
+        ),
         ([(0, 1, (), (1.5, 1.0))], "returned 1.5 for COUNT; a value is an int"),
         ([(0, 1, (), (1, "2"))], "returned '2' for SUM(a.x)"),
         ([(5, 1, (), (1, 2.0))], "a row of position 5, and the batch has 0 to 4"),

@@ -17,6 +17,7 @@ from cepbench.experiments.sweeps.sweep_file import (
     SWEEP_FOLDERS,
     USER_SECONDS,
     change_of,
+    changes_of,
     data_folder,
     find_sweep,
     named_sweeps,
@@ -655,3 +656,5 @@ def test_changes_are_written_as_in_a_file() -> None:
     for wrong in ("patterns", "patterns=", "patterns=many", "window=5 minutes"):
         with pytest.raises(ExperimentError, match="must be FIELD=VALUE"):
             change_of(wrong)
+    with pytest.raises(ExperimentError, match="--set patterns: it is given twice"):
+        changes_of(["patterns=10", "seed=1", "patterns=11"])

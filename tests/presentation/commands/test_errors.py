@@ -72,6 +72,27 @@ MISTAKES = {
     "matches below a file": (
         f"run '{GOOD}' --data {{data}} -o {{data}}/matches.csv", 1, ["events.parquet; it already exists"],
     ),
+    "matches over the events": (f"run '{GOOD}' --data {{data}} -o {{data}}", 2, ["overwrite", "events.parquet"]),
+    "matches over the events by another path": (
+        f"run '{GOOD}' --data {{data}} -o {{folder}}/nothing/../events.parquet", 2, ["overwrite"],
+    ),
+    "values over the events": (
+        "aggregate 'PATTERN SEQ(A a) AGG COUNT WITHIN 5 units' --data {folder}/events.csv -o {folder}/events.csv",
+        2, ["--output", "overwrite"],
+    ),
+    "a page over the events": (
+        f"explain '{GOOD}' --data {{data}} --html {{data}}", 2, ["--html", "overwrite"],
+    ),
+    "a page over a plugin": (
+        f"explain '{GOOD}' --data {{data}} --plugin {{folder}}/empty.py --html {{folder}}/empty.py",
+        2, ["overwrite"],
+    ),
+    "matches among the events": (
+        f"run '{GOOD}' --data {{folder}}/nothing -o {{folder}}/nothing/matches.parquet", 2, ["be read as"],
+    ),
+    "a query's matches over the events": (
+        f"run 'csv = {GOOD}' --data {{folder}}/events.csv.csv -o {{folder}}/events.csv", 2, ["overwrite"],
+    ),
     "a name that is too long": (
         f"run '{GOOD}' --data {{data}} -o {'x' * 300}.csv", 1, ["choose a shorter name"],
     ),
@@ -134,6 +155,7 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     (tmp_path / "failing.py").write_text("x = 1\nx / 0\n")
     (tmp_path / "wrong.py").write_text("def\n")
     (tmp_path / "events.csv").write_text("symbol,ts\nA,1\n")
+    (tmp_path / "events.csv.csv").write_text("symbol,ts\nA,1\n")
     (tmp_path / "names.csv").write_text("kind,at\nA,1\n")
     (tmp_path / "short.csv").write_text("symbol,ts\nA,1\nB\n")
     (tmp_path / "nothing").mkdir()

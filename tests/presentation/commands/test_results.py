@@ -300,6 +300,13 @@ def test_counting_finds_as_many(told, data, expected) -> None:
     assert document["first_matches"] == []
 
 
+def test_a_window_of_length_0_has_matches_too(told, data, stream) -> None:
+    text = "PATTERN AND(A a, B b) WITHIN 0 units"
+    due = len(cep.evaluate(text, stream).matches)
+    assert due and told(["run", text, "--data", data, "--count"])["metrics"]["matches"] == due
+    assert told(["run", text, "--data", data, "-g", "GREEDY"])["metrics"]["matches"] == due
+
+
 def test_the_first_matches_are_shown_by_their_times(run, told, data, frame, expected) -> None:
     document = told(["run", PATTERN, "--data", data])
     first = document["first_matches"]

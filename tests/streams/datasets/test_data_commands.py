@@ -82,6 +82,8 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
     again = run("make", "ten-symbols/mine", "--events", "300")
     assert again.exit_code == 0 and "already exists" in again.stderr
     assert "300" in again.stdout and first["parameters"] == {"events": 300, "seed": 0}
+    seeded = answer("make", "ten-symbols/seeded", "--events", "300", "--set", "seed=3")
+    assert seeded["parameters"] == {**first["parameters"], "seed": 3}
     other = run("make", "ten-symbols/mine", "--events", "301")
     assert other.exit_code == 1 and "events 300 found, 301 requested" in other.stderr
     assert answer("make", "ten-symbols/sample")["events"] == 8_000
@@ -110,6 +112,8 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["make", "web-log/mine", "--days", "2", "--set", "day=3"], 1, "one of days, seed, not 'day'"),
         (["make", "stock-rates/mine", "--events", "2", "--set", "rates"], 1, "must be FIELD=VALUE"),
         (["make", "stock-rates/quick", "--set", "seed=3"], 2, "such as stock-rates/mine"),
+        (["make", "ten-symbols/mine", "--events", "9", "--set", "events=8"], 2, "events is given by --events, too"),
+        (["make", "ten-symbols/mine", "--set", "events=8", "--set", "events=9"], 1, "--set events: it is given twice"),
         (["describe", "nasdaq-stile/quik"], 1, "did you mean 'nasdaq-style/quick'?"),
         (["describe", "x" * 100_000], 1, "no data set or path 'xxx"),
     ],
