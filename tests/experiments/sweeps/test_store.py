@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+import uuid
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.sweeps.cells import OF_METHODS, cell_of, results_frame, results_table
+from cepbench.experiments.sweeps.cells import OF_METHODS, Cell, cell_of, results_frame, results_table
 from cepbench.experiments.sweeps.store import (
     Journal,
     ResultsStore,
@@ -28,28 +30,15 @@ from cepbench.experiments.sweeps.store import (
 
 CONFIGURATION = {"seed": 1, "sizes": [3, 4], "evaluators": None}
 
-# A sweep that only pretends to measure: five patterns of eight cells each, a few milliseconds a
-# cell. The value in a row is new in every process, so a row measured twice would show.
-PRETENDED_SWEEP = """
-import sys, time, uuid
-from cepbench.experiments.sweeps.cells import Cell
-from cepbench.experiments.sweeps.store import Journal, ResultsStore, journal_path
+#: Starts processes that have imported the library before they begin.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["cepbench.experiments.sweeps.store", "pytest"])
 
-with ResultsStore(sys.argv[1], {"seed": 1}) as store:
-    for number in range(5):
-        pattern_id = f"sequence-3-{number:04d}"
-        with Journal(journal_path(sys.argv[1], pattern_id)) as journal:
-            for repetition in range(4):
-                for generator in ("TRIVIAL", "DP-B"):
-                    cell = Cell(generator, "tree", repetition)
-                    if cell in journal.finished:
-                        continue
-                    time.sleep(0.01)
-                    journal.append(
-                        {"pattern_id": pattern_id, "reason": uuid.uuid4().hex, **cell._asdict()}
-                    )
-    store.compact()
-"""
+
+def started(target: Callable[..., None], *arguments: object) -> Any:
+    process = PROCESSES.Process(target=target, args=arguments, daemon=True)
+    process.start()
+    return process
 
 
 def row(generator: str = "DP-B", repetition: int = 0, **more: object) -> dict[str, object]:
@@ -67,22 +56,36 @@ def row(generator: str = "DP-B", repetition: int = 0, **more: object) -> dict[st
     }
 
 
-def start_sweep(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PRETENDED_SWEEP, str(folder)], stderr=subprocess.PIPE
-    )
+def pretended_sweep(folder: Path) -> None:
+    """Five patterns of eight cells each, a few milliseconds a cell, and nothing measured.
+
+    The value in a row is new in every process, so a row measured twice would show.
+    """
+    with ResultsStore(folder, {"seed": 1}) as store:
+        for number in range(5):
+            pattern_id = f"sequence-3-{number:04d}"
+            with Journal(journal_path(folder, pattern_id)) as journal:
+                for repetition in range(4):
+                    for generator in ("TRIVIAL", "DP-B"):
+                        cell = Cell(generator, "tree", repetition)
+                        if cell in journal.finished:
+                            continue
+                        time.sleep(0.01)
+                        its = {"pattern_id": pattern_id, "reason": uuid.uuid4().hex}
+                        journal.append(its | cell._asdict())
+        store.compact()
 
 
 def kill_when(folder: Path, rows: int) -> dict[str, bytes]:
     """Start a sweep, kill it once it has ``rows`` rows, and return its journals' whole lines."""
-    process = start_sweep(folder)
+    process = started(pretended_sweep, folder)
     deadline = time.monotonic() + 60
     while count_rows(folder) < rows:
-        assert process.poll() is None, "the sweep ended before it could be killed"
+        assert process.is_alive(), "the sweep ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.kill()
+    process.join()
     texts = {path.name: path.read_bytes() for path in (folder / "journals").glob("*.jsonl")}
     return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
 
@@ -97,9 +100,9 @@ def test_two_kills_lose_no_row_and_repeat_none(tmp_path: Path) -> None:
     assert not (tmp_path / "results.parquet").exists()
     assert len(read_results(tmp_path)) == sum(text.count(b"\n") for text in second.values())
 
-    last = start_sweep(tmp_path)
-    _, complaint = last.communicate(timeout=60)
-    assert last.returncode == 0, complaint.decode()
+    last = started(pretended_sweep, tmp_path)
+    last.join(60)
+    assert last.exitcode == 0
     for earlier, rows in ((first, 5), (second, 22)):
         assert sum(text.count(b"\n") for text in earlier.values()) >= rows
         for name, text in earlier.items():
@@ -128,7 +131,10 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     assert len(lines) == 2
 
 
-def test_a_journal_killed_at_any_byte_loses_no_finished_row(tmp_path: Path) -> None:
+def test_a_journal_killed_at_any_byte_loses_no_finished_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
     path = tmp_path / "journal.jsonl"
     rows = [row(repetition=repetition, reason="Größe \n {}") for repetition in range(3)]
     with Journal(path) as journal:
@@ -204,21 +210,21 @@ def test_strategies_and_weights_of_latency_are_cells_of_their_own(tmp_path: Path
             journal.append(row(alpha=0.0))
 
 
+def open_journal(path: Path, told: Connection) -> None:
+    told.send("ready")
+    Journal(path)
+
+
 def test_a_journal_is_open_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    code = (
-        "import sys; from cepbench.experiments.sweeps.store import Journal\n"
-        "print('ready', flush=True); Journal(sys.argv[1])"
-    )
+    here, there = PROCESSES.Pipe()
     with Journal(path):
-        other = subprocess.Popen(
-            [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert other.stdout is not None and other.stdout.readline() == "ready\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(timeout=0.5)
-    assert other.wait(timeout=60) == 0
-    other.communicate()
+        other = started(open_journal, path, there)
+        assert here.recv() == "ready"
+        other.join(0.5)
+        assert other.is_alive()
+    other.join(60)
+    assert other.exitcode == 0
 
 
 def test_another_configuration_is_refused(tmp_path: Path) -> None:
@@ -229,21 +235,22 @@ def test_another_configuration_is_refused(tmp_path: Path) -> None:
     assert read_kept(tmp_path, "sweep") == CONFIGURATION
 
 
+def hold_folder(folder: Path, told: Connection) -> None:
+    with ResultsStore(folder, {}):
+        told.send("held")
+        time.sleep(60)
+
+
 def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
-    code = (
-        "import sys, time; from cepbench.experiments.sweeps.store import ResultsStore\n"
-        "store = ResultsStore(sys.argv[1], {}); print('held', flush=True); time.sleep(60)"
-    )
-    other = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    here, there = PROCESSES.Pipe()
+    other = started(hold_folder, tmp_path, there)
+    assert here.recv() == "held"
     with pytest.raises(
         ExperimentError, match=rf"process {other.pid} \(.*, since \d.*\) already runs a sweep"
     ):
         ResultsStore(tmp_path, {})
     other.kill()
-    other.communicate()
+    other.join()
     # The lock file is still there, and the pid of a process that is not.
     assert (tmp_path / "sweep.lock").exists()
     assert (tmp_path / "sweep.pid").read_text().startswith(f"{other.pid}\n")

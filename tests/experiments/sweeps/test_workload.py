@@ -36,8 +36,8 @@ DRAWN_BEFORE = {
 
 
 def test_patterns_have_the_shape_of_the_paper() -> None:
-    specs = draw_workload(CARDINALITIES, patterns=20, seed=5)
-    assert len(specs) == len({spec.pattern_id for spec in specs}) == 5 * 5 * 20
+    specs = draw_workload(CARDINALITIES, patterns=6, seed=5)
+    assert len(specs) == len({spec.pattern_id for spec in specs}) == 5 * 5 * 6
     compared = set()
     for spec in specs:
         pattern = spec.pattern
@@ -67,20 +67,20 @@ def test_patterns_have_the_shape_of_the_paper() -> None:
 
 @pytest.mark.parametrize(("pattern_set", "kind"), [("negation", "negated"), ("kleene", "kleene")])
 def test_one_item_is_negated_or_repeated_at_any_place(pattern_set: str, kind: str) -> None:
-    specs = draw_workload(CARDINALITIES, pattern_sets=[pattern_set], sizes=[4], patterns=200)
+    specs = draw_workload(CARDINALITIES, pattern_sets=[pattern_set], sizes=[4], patterns=100)
     places = []
     for spec in specs:
         kinds = [variable.kind for variable in spec.pattern.variables]
         assert sorted(kinds) == sorted([kind, "plain", "plain", "plain"])
         places.append(kinds.index(kind))
     for place in range(4):
-        assert abs(places.count(place) - 50) < 31  # five standard deviations
+        assert abs(places.count(place) - 25) < 22  # five standard deviations
 
 
 def test_the_identifier_under_kleene_is_rare() -> None:
     for bound in (1.5, 6.0):
         specs = draw_workload(
-            CARDINALITIES, pattern_sets=["kleene"], patterns=40, max_kleene_events=bound
+            CARDINALITIES, pattern_sets=["kleene"], sizes=[3], patterns=60, max_kleene_events=bound
         )
         rates = [
             CARDINALITIES[variable.type]
@@ -120,8 +120,8 @@ def test_a_pattern_does_not_depend_on_the_others() -> None:
 
 
 def test_seeds_sizes_and_numbers_give_different_patterns() -> None:
-    one, other = (draw_workload(CARDINALITIES, patterns=10, seed=seed) for seed in (0, 1))
-    assert len({spec.text for spec in [*one, *other]}) > 490
+    one, other = (draw_workload(CARDINALITIES, patterns=3, seed=seed) for seed in (0, 1))
+    assert len({spec.text for spec in [*one, *other]}) == 150
 
 
 def test_identifiers_are_drawn_uniformly() -> None:
@@ -131,12 +131,12 @@ def test_identifiers_are_drawn_uniformly() -> None:
             dict.fromkeys(names, 2.0),
             pattern_sets=["sequence"],
             sizes=[3],
-            patterns=300,
+            patterns=150,
             max_partial_matches=bound,
         )
         firsts = [spec.text.removeprefix("PATTERN SEQ(").split()[0] for spec in specs]
         for name in names:
-            assert abs(firsts.count(name) - 50) < 33  # five standard deviations
+            assert abs(firsts.count(name) - 25) < 23  # five standard deviations
 
 
 @pytest.mark.parametrize("pattern_set", PATTERN_SETS)
@@ -282,11 +282,11 @@ def test_rejected_draws_are_counted() -> None:
     assert not any(spec.out_of_bounds or spec.contradictory for spec in free)
     # Half of the identifiers are too frequent for KL: one rejected draw before each, on average.
     halves = {f"S{k}": 1.0 if k % 2 else 9.0 for k in range(40)}
-    kleene = draw_workload(halves, pattern_sets=["kleene"], sizes=[3], patterns=400)
+    kleene = draw_workload(halves, pattern_sets=["kleene"], sizes=[3], patterns=200)
     assert 0.8 < np.mean([spec.out_of_bounds for spec in kleene]) < 1.2
     # Of the eight directions of a triangle of predicates two are cycles: 2/6 before each.
     cycles = draw_workload(
-        CARDINALITIES, pattern_sets=["conjunction"], sizes=[3], patterns=400, predicates="n"
+        CARDINALITIES, pattern_sets=["conjunction"], sizes=[3], patterns=200, predicates="n"
     )
     assert 0.23 < np.mean([spec.contradictory for spec in cycles]) < 0.45
 
