@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics as plain
+from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
@@ -23,10 +24,10 @@ RUNS = [("TRIVIAL", "order", "lazy-nfa"), ("GREEDY", "order", "lazy-nfa"), ("DP-
 def made_up_results(
     seed: int = 3, patterns: int = 6, failing: set[tuple[str, str]] | None = None
 ) -> pd.DataFrame:
-    """Random figures; ``failing`` are (pattern, generator) whose last repetition hits the limit."""
+    """Random figures; ``failing`` are (pattern, generator) whose last repetition does not end well."""
     rng = np.random.default_rng(seed)
     rows = []
-    for pattern_set in ("sequence", "conjunction"):
+    for pattern_set, failure in (("sequence", LIMIT), ("conjunction", ERROR)):
         for size in (4, 3):
             for number in range(patterns):
                 pattern_id = f"{pattern_set}-{size}-{number}"
@@ -44,7 +45,7 @@ def made_up_results(
                                 "strategy": "any",
                                 "alpha": 0.0,
                                 "repetition": repetition,
-                                "status": LIMIT if fails else OK,
+                                "status": failure if fails else OK,
                                 "events_per_second": None if fails else float(rng.lognormal(10)),
                                 "peak_bytes": None if fails else int(rng.integers(1, 1000)),
                             }
@@ -70,13 +71,10 @@ def naive_median_per_pattern(
 
 
 def naive_common(
-    results: pd.DataFrame, pattern_set: str, size: int | None, metric: str
+    medians: Callable[..., dict[str, float]], pattern_set: str, size: int | None, metric: str
 ) -> dict[str, dict[str, float]]:
-    """Generator -> the same, over the patterns of all that have at least half of them."""
-    values = {
-        name: naive_median_per_pattern(results, pattern_set, size, name, metric)
-        for name, _, _ in RUNS
-    }
+    """Generator -> its medians over the patterns of all that have at least half of them."""
+    values = {name: medians(pattern_set, size, name, metric) for name, _, _ in RUNS}
     every = set().union(*values.values())
     compared = [name for name, own in values.items() if own and len(own) >= len(every) / 2]
     shared = every.intersection(*(values[name] for name in compared)) if compared else set()
@@ -92,19 +90,26 @@ FAILING = {("sequence-3-1", "GREEDY"), ("sequence-4-0", "GREEDY"), ("conjunction
 #: GREEDY, which is slow on most patterns of size 3, fails on four of six of them.
 MOST = {(f"sequence-3-{number}", "GREEDY") for number in range(4)}
 
+#: Each fails on another third, so that no pattern is left that all have.
+THIRDS = {(f"sequence-3-{number}", RUNS[number // 2][0]) for number in range(6)}
 
-@pytest.mark.parametrize("failing", [set(), FAILING, MOST], ids=["all-ok", "some-fail", "most"])
+
+@pytest.mark.parametrize(
+    "failing", [set(), FAILING, MOST, THIRDS], ids=["all-ok", "some-fail", "most", "thirds"]
+)
 def test_summaries_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
     results = made_up_results(failing=failing)
+    if failing:  # a pattern that was not run is one that is missing
+        gone = (results["generator"] == "DP-B") & (results["pattern_id"] == "conjunction-4-1")
+        results = results[~gone]
     summary = summarize(results, ["events_per_second", "peak_bytes"])
     assert len(summary) == 2 * 3 * len(RUNS) * 2 * 2
-    common = cache(partial(naive_common, results))
+    medians = cache(partial(naive_median_per_pattern, results))
+    common = cache(partial(naive_common, medians))
     for row in summary.to_dict("records"):
         size = None if pd.isna(row["size"]) else row["size"]
         values = common(row["pattern_set"], size, row["metric"])[row["generator"]]
-        own = naive_median_per_pattern(
-            results, row["pattern_set"], size, row["generator"], row["metric"]
-        )
+        own = medians(row["pattern_set"], size, row["generator"], row["metric"])
         every = 12 if size is None else 6
         assert row["patterns"] == len(values)
         assert (row["left_out"], row["missing"]) == (every - len(values), every - len(own))
@@ -118,40 +123,6 @@ def test_summaries_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
     assert (summary["left_out"].sum() > 0) == bool(failing)
 
 
-def test_failures_on_slow_patterns_lift_no_bar() -> None:
-    """LOOKAHEAD is twice as slow as its rival on every pattern, and fails on the slow ones."""
-    rows = []
-    for number in range(10):
-        for repetition in range(2):
-            for generator, speed in (("DP-LD", 1000.0), ("LOOKAHEAD", 500.0)):
-                fails = generator == "LOOKAHEAD" and number >= 6
-                rows.append(
-                    {
-                        "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}",
-                        "generator": generator, "plan_kind": "order", "evaluator": "lazy-nfa",
-                        "strategy": "any", "alpha": 0.0, "repetition": repetition,
-                        "status": ERROR if fails else OK,
-                        "events_per_second": None if fails else speed / 2**number,
-                    }
-                )  # fmt: skip
-    found = summarize(results_frame(rows), ["events_per_second"])
-    medians = found[(found["statistic"] == "median") & found["size"].isna()].set_index("generator")
-    assert medians.loc["LOOKAHEAD", "value"] == medians.loc["DP-LD", "value"] / 2
-    assert medians["patterns"].tolist() == [6, 6] and medians["left_out"].tolist() == [4, 4]
-    assert medians["missing"].to_dict() == {"DP-LD": 0, "LOOKAHEAD": 4}
-
-
-def test_a_pattern_that_was_not_run_is_one_that_is_missing() -> None:
-    results = made_up_results()
-    gone = (results["generator"] == "DP-B") & (results["pattern_id"] == "sequence-3-0")
-    found = summarize(results[~gone], ["peak_bytes"])
-    part = found[(found["pattern_set"] == "sequence") & (found["size"] == 3)]
-    assert set(part["patterns"]) == {5} and set(part["left_out"]) == {1}
-    assert part.groupby("generator")["missing"].first().to_dict() == {
-        "TRIVIAL": 0, "GREEDY": 0, "DP-B": 1,
-    }  # fmt: skip
-
-
 def test_what_no_run_has_is_left_out_and_missing_of_none() -> None:
     results = made_up_results()
     results.loc[results["pattern_id"] == "sequence-4-2", "latency_mean"] = None
@@ -159,16 +130,6 @@ def test_what_no_run_has_is_left_out_and_missing_of_none() -> None:
     found = summarize(results, ["latency_mean"])
     part = found[(found["pattern_set"] == "sequence") & (found["size"] == 4)]
     assert set(part["left_out"]) == {1} and set(part["missing"]) == {0}
-
-
-def test_runs_that_have_no_pattern_in_common_have_no_average() -> None:
-    ids = [f"sequence-3-{number}" for number in range(6)]
-    thirds = zip(("TRIVIAL", "GREEDY", "DP-B"), (ids[:2], ids[2:4], ids[4:]), strict=True)
-    failing = {(pattern_id, name) for name, own in thirds for pattern_id in own}
-    found = summarize(made_up_results(failing=failing), ["peak_bytes"])
-    part = found[(found["pattern_set"] == "sequence") & (found["size"] == 3)]
-    assert part["value"].isna().all()
-    assert set(part["patterns"]) == {0} and set(part["missing"]) == {2}
 
 
 def test_intervals_depend_on_the_seed_and_on_nothing_else() -> None:
@@ -275,13 +236,6 @@ def test_ratios_by_fewer_columns() -> None:
     assert by_size["patterns"].tolist() == [12, 12, 12, 12, 24, 24]
     overall = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL", [])
     assert overall["patterns"].tolist() == [24, 24]
-
-
-def test_a_ratio_turned_around_is_its_inverse() -> None:
-    results = made_up_results()
-    one = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL")
-    other = paired_ratios(results, "peak_bytes", "TRIVIAL", "DP-B")
-    np.testing.assert_allclose(one["value"], 1 / other["value"])
 
 
 def test_zeros_are_left_out_of_ratios() -> None:
@@ -443,14 +397,6 @@ def test_no_pattern_ended_well() -> None:
     assert ratios["value"].isna().all() and ratios["left_out"].tolist() == [6, 6, 6, 6, 12, 12] * 2
 
 
-def test_a_group_does_not_depend_on_the_others() -> None:
-    results = made_up_results()
-    alone = summarize(results[results["size"] == 3], ["peak_bytes"])
-    among = summarize(results, ["peak_bytes"])
-    three = [table[table["size"] == 3].reset_index(drop=True) for table in (alone, among)]
-    pd.testing.assert_frame_equal(*three)
-
-
 def test_wrong_names_are_told() -> None:
     results = made_up_results()
     with pytest.raises(ExperimentError, match=r"a metric is one of seconds, .*, not 'speed'"):
@@ -462,18 +408,6 @@ def test_wrong_names_are_told() -> None:
         paired_ratios(results, "peak_bytes", "DPB", "GREEDY")
     with pytest.raises(ExperimentError, match=r"by is one of pattern_set, .*, not 'seed'"):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["seed"])
-
-
-def test_medians_are_taken_over_repetitions_first() -> None:
-    results = made_up_results()
-    medians = per_pattern(results, ["events_per_second"])
-    assert len(medians) == 2 * 2 * 6 * len(RUNS)
-    first = medians.iloc[0]
-    mine = results[
-        (results["pattern_id"] == first["pattern_id"])
-        & (results["generator"] == first["generator"])
-    ]
-    assert first["events_per_second"] == sorted(mine["events_per_second"])[1]
 
 
 def test_bootstrap_against_loops_and_theory() -> None:

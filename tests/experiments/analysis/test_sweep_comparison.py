@@ -162,7 +162,7 @@ def test_two_sweeps_of_the_same_thing_differ_no_more_often_than_chance() -> None
     truth = made_up_sweep(1, patterns=12, noise=0, runs=runs, repetitions=1)
     rng = np.random.default_rng(8)
     some = 0
-    for _ in range(24):
+    for _ in range(12):
         one, other = (
             truth.assign(
                 events_per_second=truth["events_per_second"]
@@ -174,8 +174,8 @@ def test_two_sweeps_of_the_same_thing_differ_no_more_often_than_chance() -> None
         )
         found = compare_sweeps(one, other, metrics=["events_per_second"], resamples=100)
         some += (found.ratios["verdict"] != SAME).any()
-    # 1 is expected; without the correction about 8 would be there.
-    assert some <= 4
+    # 1 may be; without the correction about 4 would be there.
+    assert some <= 2
 
 
 def test_a_planted_difference_is_found_and_no_other() -> None:

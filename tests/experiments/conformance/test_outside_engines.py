@@ -159,14 +159,14 @@ def _without_ties(case: Case) -> list[tuple[int, ...]]:
 
 def test_a_difference_is_shrunk_to_what_it_turns_on() -> None:
     engine = OutsideEngine("no ties", _without_ties)
-    smallest = differences(engine, 40, 0, most=2)
+    smallest = differences(engine, 20, 0, most=2)
     assert smallest
     for case in smallest:
         assert len(case.events) <= 3
         assert case.events["ts"].duplicated().sum() == 1
         assert "WHERE" not in case.text
         assert "no ties" in as_text(engine, case)
-    assert differences(OUTSIDE_ENGINES["DuckDB"], 40, 0) == []
+    assert differences(OUTSIDE_ENGINES["DuckDB"], 20, 0) == []
 
 
 def test_the_page_has_every_case_and_draws_a_difference(tmp_path: Path) -> None:

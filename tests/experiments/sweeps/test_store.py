@@ -18,7 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.sweeps.cells import OF_METHODS, Cell, cell_of, results_frame, results_table
+from cepbench.experiments.sweeps.cells import (
+    OF_METHODS,
+    Cell,
+    cell_of,
+    results_frame,
+    results_table,
+)
 from cepbench.experiments.sweeps.store import (
     Journal,
     ResultsStore,

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
 import math
-import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -371,16 +367,6 @@ def test_other_generators_find_no_cheaper_tree_than_dp_b() -> None:
         assert costs["II-RANDOM"] >= costs["DP-LD"] - 1e-9
     with pytest.raises(PlanningRefusedError, match="GOO does not minimize the cost zstream"):
         cep.plan("PATTERN SEQ(A a, C c) WITHIN 1 units", NONE, "GOO", cost="zstream")
-
-
-def test_the_page_shows_what_its_code_prints() -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "choosing.md"
-    section = page.read_text(encoding="utf-8").partition("## What an operator costs")[2]
-    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code, {})
-    assert printed.getvalue() == shown
 
 
 def test_problems_without_these_numbers_are_refused() -> None:

@@ -31,9 +31,8 @@ from cepbench.experiments.analysis.summary import summarize
 from cepbench.experiments.sweeps.cells import NO_PLAN
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.figures import interactive, static
-from cepbench.presentation.figures.averages import rows_by_group
 from cepbench.presentation.figures.offline import VEGALITE_MIME, use_offline_charts
-from cepbench.presentation.figures.rows import ends_of, log_ticks
+from cepbench.presentation.figures.rows import log_ticks
 from cepbench.presentation.figures.styles import series_labels, style_of
 
 OURS = {"TRIVIAL": "order", "DP-LD": "order", "ZSTREAM": "tree", "DP-B": "tree"}
@@ -115,42 +114,6 @@ def test_runs_without_plans_have_a_panel() -> None:
     assert {row["generator"] for row in values_in(chart)} == {"a-seq", "two-step"}
 
 
-@pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["linear", "log"])
-@pytest.mark.parametrize("chart", ["bars", "lines"])
-def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: float) -> None:
-    generators = OURS | MINE
-    summary = summary_of(generators, spread)
-    if chart == "bars":
-        specification = interactive.bars_by_group(summary, "events_per_second").to_dict()
-        expected = summary[summary["size"].isna()]
-    else:
-        drawing = interactive.lines_by_size(summary, "events_per_second", "conjunction")
-        specification = drawing.to_dict()
-        expected = summary[summary["size"].notna() & (summary["pattern_set"] == "conjunction")]
-    carried = {
-        (row["pattern_set"], row["size"], row["series"]): (row["value"], row["low"], row["high"])
-        for row in values_in(specification)
-        if "place" not in row  # of a name at the end of a line
-    }
-    columns = ["pattern_set", "size", "generator", "value", "low", "high"]
-    assert carried == {
-        (name, None if pd.isna(size) else size, generator): tuple(numbers)
-        for name, size, generator, *numbers in expected[columns].itertuples(index=False)
-    }
-    scales = {encoding["scale"]["type"] for encoding in encodings_in(specification, "y")
-              if "scale" in encoding}  # fmt: skip
-    assert scales == {"log" if spread > 1 else "linear"}
-    # One title in all layers, or Vega-Lite would leave the axis without any.
-    titles = {encoding["title"] for encoding in encodings_in(specification, "y")}
-    assert titles == {"median events per second"}
-    colours: dict[str, str] = {}
-    for encoding in encodings_in(specification, "color"):
-        if "scale" in encoding:
-            scale = encoding["scale"]
-            colours.update(zip(scale["domain"], scale["range"], strict=True))
-    assert colours == {name: style_of(name, plans).colour for name, plans in generators.items()}
-
-
 @pytest.mark.parametrize("spread", [40.0, 1e3, 1e7])
 def test_a_logarithmic_axis_has_round_ticks_inside_its_range(spread: float) -> None:
     drawing = interactive.bars_by_group(summary_of(OURS, spread), "events_per_second")
@@ -168,15 +131,6 @@ def test_a_short_logarithmic_axis_has_more_ticks_than_one(low: float, high: floa
     ticks = log_ticks(low, high)
     assert 3 <= len(ticks) <= 8 and ticks == sorted(ticks)
     assert all(low <= tick <= high and float(f"{tick:.3g}") == tick for tick in ticks)
-
-
-def test_a_logarithmic_axis_holds_every_whisker() -> None:
-    summary = summary_of(OURS, 1000.0)
-    rows = rows_by_group(summary, "events_per_second")
-    low, high = ends_of(rows)
-    assert low < rows["low"].min() and high > rows["high"].max()
-    figure = static.bars_by_group(summary, "events_per_second")
-    assert {axes.get_ylim() for axes in figure.axes} == {(low, high)}
 
 
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
@@ -337,25 +291,6 @@ def plans_of(kinds: dict[str, str]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def test_plans_by_cost_lie_on_the_fitted_line() -> None:
-    points = plans_of(OURS)
-    fit = cost_fit(points, "events_per_second", resamples=20)
-    figure = static.points_by_cost(points, fit, "events_per_second")
-    assert [axes.get_xscale() for axes in figure.axes] == ["log", "log"]
-    for axes in figure.axes:
-        assert "exponent -1.00 (-1.00 to -1.00)" in axes.get_title(loc="right")
-        *marks, line = axes.lines
-        assert len(marks) == 2
-        for mark in marks:
-            assert list(mark.get_ydata()) == pytest.approx([1000, 100, 10, 1])
-        assert list(line.get_ydata()) == pytest.approx([1000, 1])
-    specification = interactive.points_by_cost(points, fit, "events_per_second").to_dict()
-    shown = [row for row in values_in(specification) if "series" in row]
-    assert {(row["series"], row["cost"], row["value"]) for row in shown} == {
-        (p.generator, p.cost, p.events_per_second) for p in points.itertuples()
-    }
-
-
 @pytest.mark.parametrize("chart", ["points", "bars"])
 def test_legends_have_one_order(chart: str) -> None:
     kinds = {"MY-IDEA": "order", "DP-LD": "order", "TRIVIAL": "order", "GREEDY": "order"}
@@ -413,22 +348,6 @@ def trade_offs() -> pd.DataFrame:
                     }
                 )  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def test_throughput_against_latency_connects_the_points_of_a_generator() -> None:
-    figure = static.throughput_against_latency(trade_offs())
-    shown = drawn(figure)
-    assert shown["DP-LD"][0] == pytest.approx([1000, 1000 / 1.5, 500])
-    (axes,) = figure.axes
-    texts = [text.get_text() for text in axes.texts]
-    # Points that lie on each other share one label; others have none within a line.
-    assert texts == ["0", "", "1", "0, 0.5, 1", "", ""]
-    assert "milliseconds" in axes.get_xlabel() and "geometric mean" in axes.get_ylabel()
-    rows = values_in(interactive.throughput_against_latency(trade_offs()).to_dict())
-    assert {(r["series"], r["alpha"]): r["latency_ms"] for r in rows} == pytest.approx(
-        {("DP-LD", 0.0): 4.0, ("DP-LD", 0.5): 4 / 1.5, ("DP-LD", 1.0): 2.0}
-        | {("DP-B", alpha): 4.0 for alpha in (0.0, 0.5, 1.0)}
-    )
 
 
 def test_latency_that_was_not_measured_is_named() -> None:

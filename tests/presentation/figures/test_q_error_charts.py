@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from matplotlib.container import ErrorbarContainer
 
 from cepbench.errors import ExperimentError
 from cepbench.presentation.figures import interactive, static
@@ -40,23 +39,6 @@ LOOK: dict[str, Any] = {"panel": "model", "colour": "kind", "title": "both"}
 def values_of(node: Any) -> list[dict[str, Any]]:
     """All rows in the data sets of a specification."""
     return [row for rows in json.loads(node.to_json())["datasets"].values() for row in rows]
-
-
-def test_medians_and_whiskers_are_the_summary_s() -> None:
-    figure = static.q_errors_by_events(SUMMARY)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["sequence", "conjunction"]
-    for axes in figure.axes:
-        bars = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
-        assert [bar.get_label() for bar in bars] == ["adjacent", "exact", "joint"]
-        for bar in bars:
-            own = SUMMARY[(SUMMARY["model"] == bar.get_label())].head(3)
-            line, _, (segments,) = bar.lines
-            assert line.get_ydata().tolist() == own["median"].tolist()
-            ends = [segment[1][1] for segment in segments.get_segments()]
-            assert ends == pytest.approx(own["p95"].tolist())
-    rows = values_of(interactive.q_errors_by_events(SUMMARY))
-    assert len(rows) == len(SUMMARY)
-    assert {row["p95"] for row in rows} == set(SUMMARY["p95"])
 
 
 def test_every_point_is_in_its_panel(tmp_path: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +14,7 @@ from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.figures.averages import size_ticks
 from cepbench.presentation.figures.ranges import MARKS, range_ends, range_rows
 from cepbench.presentation.figures.rows import few_ticks
-from cepbench.presentation.figures.styles import style_of
-from tests.presentation.figures.test_figures import drawn, encodings_in, told_by, values_in
+from tests.presentation.figures.test_figures import drawn, encodings_in, told_by
 
 GENERATORS = {"ZSTREAM": "tree", "EFREQ": "order", "MY-IDEA": "order"}
 
@@ -46,46 +44,6 @@ def test_rows_are_orders_before_trees_without_the_right_numbers() -> None:
         range_rows(summary_of(), "slowdown")
     with pytest.raises(ExperimentError, match="no distribution of 'regret'"):
         range_rows(summary_of((1.0,)), "regret")
-
-
-def test_the_static_chart_marks_every_statistic_of_every_generator() -> None:
-    rows = range_rows(summary_of(), "regret")
-    figure = static.ranges_by_factor(summary_of(), "regret")
-    assert [axes.get_title("left") for axes in figure.axes] == [
-        "wrong by up to 2", "wrong by up to 100",
-    ]  # fmt: skip
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert names == ["EFREQ", "MY-IDEA", "ZSTREAM"]
-    for axes, factor in zip(figure.axes, (2.0, 100.0), strict=True):
-        assert axes.get_xscale() == "log"
-        marked = {
-            (line.get_marker(), round(float(line.get_ydata()[0]))): line
-            for line in axes.lines
-            if line.get_marker() not in ("None", "", None)
-        }
-        for row in rows[rows["factor"] == factor].to_dict("records"):
-            place = -names.index(row["generator"])
-            colour = style_of(row["generator"], row["plan_kind"]).colour
-            for statistic, mark in zip(MARKS, ("o", "|", "x"), strict=True):
-                line = marked[mark, place]
-                assert float(line.get_xdata()[0]) == row[statistic]
-                assert matplotlib.colors.to_hex(line.get_color()).upper() == colour
-
-
-def test_the_interactive_chart_carries_the_same_numbers() -> None:
-    rows = range_rows(summary_of(), "regret")
-    specification = interactive.ranges_by_factor(summary_of(), "regret").to_dict()
-    carried = pd.DataFrame([row for row in values_in(specification) if "generator" in row])
-    carried = carried.rename(columns={"p90": "90th percentile", "worst": "worst case"})
-    pd.testing.assert_frame_equal(
-        carried.sort_values(["factor", "generator"])[rows.columns].reset_index(drop=True),
-        rows.sort_values(["factor", "generator"]).reset_index(drop=True),
-        check_names=False,
-    )
-    for encoding in encodings_in(specification, "x"):
-        assert encoding["scale"]["type"] == "log"
-    for encoding in encodings_in(specification, "y"):
-        assert encoding["scale"]["domain"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
 
 
 @pytest.mark.parametrize("library", [static, interactive])
