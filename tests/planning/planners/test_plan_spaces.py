@@ -183,33 +183,6 @@ def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, 
     assert naive.leaves_of(found(case, "ZSTREAM").tree) == list(case.names)
 
 
-@pytest.mark.kernel
-@pytest.mark.parametrize(
-    ("name", "reading", "n"), crossed(affordable(LOCAL_SEARCHES), READINGS, range(1, 8))
-)
-def test_a_local_search_ends_in_a_local_minimum(name, reading, n, seeds) -> None:
-    for seed in seeds(5):
-        case = random_case(seed, n, *reading).in_floats()
-        made = found(case, name, seed)
-        cost = case.order_cost(made.order)
-        assert np.exp(made.log_cost) == pytest.approx(cost, rel=1e-9)
-        for other in naive.neighbours(made.order):
-            # Gains below one part in 10⁹ do not count as gains.
-            assert case.order_cost(other) >= cost * (1 - 1.1e-9)
-
-
-@pytest.mark.kernel
-@readings
-@pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.parametrize("n", range(1, 5))
-def test_the_best_of_a_sample_is_the_best_where_plans_are_few(
-    name, operator, time_selectivity, n, seeds
-) -> None:
-    for seed in seeds(5):
-        case = random_case(seed, n, operator, time_selectivity).in_floats()
-        assert_cheapest(case, name, SAMPLED[name](case))
-
-
 @pytest.mark.parametrize("name", affordable(LOCAL_SEARCHES))
 def test_a_long_order_is_a_local_minimum_under_all_swaps(name) -> None:
     # Beyond 32 variables the 3-cycles are a sample, the swaps are not.
