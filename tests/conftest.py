@@ -26,6 +26,8 @@ from tests.budgets import DEEPER, INTERPRETED, SOAK, USUAL, covering
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.presentation.reporting.browser import Browser
+
 # A kernel's first call compiles it, which no deadline should count.
 _COMMON = {
     "deadline": None,
@@ -166,6 +168,15 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser of a run, without a network; tests of what is drawn are skipped where there is none."""
+    from tests.presentation.reporting.browser import browser
+
+    with browser() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from tests.presentation.reporting.browser import browser
+from tests.presentation.reporting.browser import Browser
 
 QUERY = "PATTERN SEQ(login a, view b, buy c) WHERE a.user = b.user AND b.user = c.user WITHIN 10 minutes"
 
 
 @pytest.mark.xdist_group("notebooks")
-def test_from_a_csv_file_to_a_page(tmp_path: Path) -> None:
+def test_from_a_csv_file_to_a_page(chromium: Browser, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     count = 600
     frame = pd.DataFrame(
@@ -30,11 +30,10 @@ def test_from_a_csv_file_to_a_page(tmp_path: Path) -> None:
     generators = ["TRIVIAL", "EFREQ", "DP-LD"]
     table = cep.compare(QUERY, stream, generators=generators, repetitions=1, seconds=0.0)
     table.save(tmp_path / "page.html")
-    with browser() as chromium:
-        chromium.open(tmp_path / "page.html", 1280)
-        chromium.wait("document.querySelectorAll('svg.marks, img').length > 0")
-        text = chromium.evaluate("document.body.textContent")
-        assert chromium.console == []
+    chromium.open(tmp_path / "page.html", 1280)
+    chromium.wait("document.querySelectorAll('svg.marks, img').length > 0")
+    text = chromium.evaluate("document.body.textContent")
+    assert chromium.console == []
     matches = len(cep.evaluate(QUERY, stream).matches)
     assert matches > 0 and f"{matches:,}" in text
     for name in generators:

@@ -27,8 +27,7 @@ from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.presentation.reporting.claims import claims
 from cepbench.presentation.reporting.verdicts import by_claim, counts_of
-from tests.presentation.reporting.browser import browser
-from tests.presentation.reporting.chromium import open_page
+from tests.presentation.reporting.browser import Browser
 from tests.presentation.reporting.crates import checked_crate
 from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
@@ -414,10 +413,12 @@ def test_pages_do_not_say_where_the_project_lies(files: dict[str, Path]) -> None
 
 
 @pytest.mark.parametrize("stem", ["index", *STEMS])
-def test_charts_are_drawn_without_a_network(files: dict[str, Path], stem: str) -> None:
-    opened = open_page(files[stem])
-    assert opened.console == []  # a warning of Vega's is a line as well
-    page = read_page(opened.html)
+def test_charts_are_drawn_without_a_network(
+    files: dict[str, Path], chromium: Browser, stem: str
+) -> None:
+    chromium.open(files[stem], 1280)
+    assert chromium.console == []  # a warning of Vega's is a line as well
+    page = read_page(chromium.html())
     drawn = [a for tag, a in page.elements if tag == "svg" and "marks" in a.get("class", "")]
     assert len(drawn) == charts_of(page) == CHARTS.get(stem, charts_of(page))
 
@@ -427,7 +428,7 @@ def sheets_of(pdf: bytes) -> int:
 
 
 @pytest.mark.xdist_group("notebooks")
-def test_a_figure_is_seen_without_scrolling(files: dict[str, Path]) -> None:
+def test_a_figure_is_seen_without_scrolling(files: dict[str, Path], chromium: Browser) -> None:
     """What was found and the beginning of its figure, within 500 pixels of the top; on a phone within
     the first screen, so that a swipe shows it; on paper with its verdicts on two sheets.
     """
@@ -436,25 +437,23 @@ def test_a_figure_is_seen_without_scrolling(files: dict[str, Path]) -> None:
         stem for stem, path in files.items() if stem in CHARTS and path.parent.name in STUDIES
     ]
     assert len(of_studies) > 30
-    with browser() as chromium:
-        for stem in of_studies:
-            chromium.open(files[stem], 1440)
-            assert chromium.evaluate(top) <= 500, stem
-            assert chromium.evaluate("!!document.querySelector('.found')"), stem
-            assert sheets_of(chromium.printed()) <= 2, stem
-            chromium.open(files[stem], 390, height=844)
-            assert chromium.evaluate(top) <= 844, stem
-        chromium.open(files["index"], 1440)
-        assert chromium.evaluate("document.documentElement.scrollHeight") <= 1_800  # two screens
+    for stem in of_studies:
+        chromium.open(files[stem], 1440)
+        assert chromium.evaluate(top) <= 500, stem
+        assert chromium.evaluate("!!document.querySelector('.found')"), stem
+        assert sheets_of(chromium.printed()) <= 2, stem
+        chromium.open(files[stem], 390, height=844)
+        assert chromium.evaluate(top) <= 844, stem
+    chromium.open(files["index"], 1440)
+    assert chromium.evaluate("document.documentElement.scrollHeight") <= 1_800  # two screens
 
 
 @pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("width", [390, 820, 1440])
-def test_pages_can_be_read(files: dict[str, Path], width: int) -> None:
+def test_pages_can_be_read(files: dict[str, Path], chromium: Browser, width: int) -> None:
     """No page is wider than the screen, none says anything on the console, no text is small or pale."""
-    with browser() as chromium:
-        for stem, path in files.items():
-            chromium.open(path, width)
-            assert chromium.console == [], stem
-            assert chromium.evaluate("document.documentElement.scrollWidth") <= width, stem
-            assert illegible(chromium) == [], stem
+    for stem, path in files.items():
+        chromium.open(path, width)
+        assert chromium.console == [], stem
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width, stem
+        assert illegible(chromium) == [], stem

@@ -18,7 +18,14 @@ from typing import Any
 
 import pytest
 
-from tests.presentation.reporting.chromium import NAMES, OPTIONS
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--enable-logging=stderr",
+    # No name resolves, and nothing listens at the proxy: whatever the page asks for, it fails.
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
+)  # fmt: skip
 
 _SECONDS = 60.0  # more than any page takes, also on a busy machine
 
@@ -74,6 +81,10 @@ class Browser:
         )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def html(self) -> str:
+        """The elements of the page as they are now."""
+        return self.evaluate("document.documentElement.outerHTML")
 
     def wait(self, condition: str) -> None:
         """Wait until an expression is true."""

@@ -13,7 +13,7 @@ from nbconvert import HTMLExporter
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.presentation.reporting.shell import write_assets
 from tests.presentation.figures.test_figures import OURS
-from tests.presentation.reporting.browser import Browser, browser
+from tests.presentation.reporting.browser import Browser
 from tests.presentation.reporting.every_chart import every_chart
 from tests.presentation.reporting.test_pages import (
     chart_output,
@@ -63,12 +63,6 @@ def page_of_charts(charts: dict[str, Any], tmp_path_factory: pytest.TempPathFact
     ]
     (folder / "page.html").write_text(html_of(notebook_of(*outputs)), encoding="utf-8")
     return folder / "page.html"
-
-
-@pytest.fixture(scope="module", name="chromium")
-def open_browser() -> Any:
-    with browser() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -24,7 +24,7 @@ from cepbench.presentation.reporting.navigation import Navigation
 from cepbench.presentation.reporting.pages import Page, body_of, page_of
 from cepbench.presentation.reporting.shell import CONTENT_POLICY, write_assets
 from tests.presentation.figures.test_figures import MINE, OURS, summary_of
-from tests.presentation.reporting.chromium import open_page
+from tests.presentation.reporting.browser import Browser
 from tests.presentation.reporting.offline import read_page
 
 EVIL = "<script>alert(1)</script>"
@@ -351,14 +351,16 @@ def test_the_notebook_stays_as_it_was() -> None:
 
 
 @pytest.mark.xdist_group("notebooks")
-def test_charts_are_drawn_in_a_browser_without_a_network(page: str, tmp_path: Path) -> None:
+def test_charts_are_drawn_in_a_browser_without_a_network(
+    page: str, chromium: Browser, tmp_path: Path
+) -> None:
     write_assets(tmp_path)
     (tmp_path / "own" / "pictures").mkdir(parents=True)
     (tmp_path / "own" / "pictures" / "0.png").write_bytes(base64.b64decode(PICTURE))
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    opened = open_page(tmp_path / "page.html")
-    assert opened.console == []  # neither an error nor a request that the policy refused
-    parsed = read_page(opened.html)
+    chromium.open(tmp_path / "page.html", 1280)
+    assert chromium.console == []  # neither an error nor a request that the policy refused
+    parsed = read_page(chromium.html())
     drawn = [attributes for tag, attributes in parsed.elements
              if tag in ("canvas", "svg") and "marks" in attributes.get("class", "")]  # fmt: skip
     assert len(drawn) == 2
@@ -367,10 +369,11 @@ def test_charts_are_drawn_in_a_browser_without_a_network(page: str, tmp_path: Pa
 
 
 @pytest.mark.xdist_group("notebooks")
-def test_the_browser_would_report_a_request(page: str, tmp_path: Path) -> None:
+def test_the_browser_would_report_a_request(page: str, chromium: Browser, tmp_path: Path) -> None:
     asking = page.replace("<body>", '<body><img src="https://elsewhere.example/x.png">', 1)
     assert asking != page
+    write_assets(tmp_path)
     (tmp_path / "page.html").write_text(asking, encoding="utf-8")
-    console = open_page(tmp_path / "page.html").console
+    chromium.open(tmp_path / "page.html", 1280)
     assert any("elsewhere.example" in line and "Content Security Policy" in line
-               for line in console)  # fmt: skip
+               for line in chromium.console)  # fmt: skip

@@ -36,7 +36,7 @@ from cepbench.presentation.reporting.site import Steps, publish_report
 from cepbench.presentation.reporting.titles import summary_of, title_of, with_words
 from cepbench.presentation.reporting.verdicts import ledger, numbers
 from tests.presentation.figures.test_figures import OURS
-from tests.presentation.reporting.browser import Browser, browser
+from tests.presentation.reporting.browser import Browser
 from tests.presentation.reporting.crates import checked_crate, references_in
 from tests.presentation.reporting.legible import illegible
 from tests.presentation.reporting.offline import Page, read_page
@@ -479,12 +479,6 @@ def test_headings_go_down_one_step_at_a_time_and_pictures_have_words(
         assert all("alt" in a for tag, a in page.elements if tag == "img"), name
         ids = [a["id"] for _, a in page.elements if "id" in a]
         assert len(ids) == len(set(ids)), name
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Any:
-    with browser() as opened:
-        yield opened
 
 
 @pytest.mark.xdist_group("notebooks")
