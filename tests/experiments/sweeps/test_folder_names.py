@@ -1,4 +1,7 @@
-"""The folders of the studies' sweeps keep their names, or results that users have would be measured again."""
+"""The folders of the studies' sweeps keep their names, or results that users have would be measured again.
+
+A name has a hash of all that is run, queries, plans and options among it.
+"""
 
 from __future__ import annotations
 

@@ -63,12 +63,6 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
         assert {its["events"] for its in full.data.values()} == {2_000_000 // 5}
 
 
-@pytest.mark.parametrize("notebook", sorted(set(SWEEPS) - {"figure_14"}))
-def test_plans_run_as_given_and_by_our_best(notebook: str) -> None:
-    options = dict(sweep_of(notebook).config("data").options)
-    assert options == {"zstream": ('{"as_given": true}', "{}")}
-
-
 def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
     for notebook, name in (("figures_8_9", "IBM > Sun"), ("figures_12_13_table_3", "Oracle > Sun")):
         for stream, made in sweep_of(notebook).data.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
 
 import pytest
 
@@ -14,7 +13,6 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.reporting.claims import Claim, claims
 from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
@@ -95,39 +93,6 @@ def test_lengths_windows_and_the_negated_ticker_are_the_papers() -> None:
     assert tickers(plain) == ["DELL", "IPIX", "AMAT"] and not plain.negated
     assert tickers(negated) == ["DELL", "IPIX", "QQQ", "AMAT"]
     assert [its.type for its in negated.negated] == ["QQQ"]
-
-
-def common(one: list[str], other: list[str]) -> tuple[int, int]:
-    """Lengths of what two queries begin with, and end with, together."""
-    ends = []
-    for pairs in (zip(one, other, strict=True), zip(one[::-1], other[::-1], strict=True)):
-        different = [k for k, (a, b) in enumerate(pairs) if a != b]
-        ends.append(different[0] if different else len(one))
-    return ends[0], ends[1]
-
-
-@pytest.mark.parametrize(("sweep", "place"), [("prefixes", "prefix"), ("tails", "tail")])
-def test_queries_share_what_their_workload_is_named_after(sweep: str, place: str) -> None:
-    names = set()
-    for name, text in config_of(sweep).user_workloads:
-        queries = [tickers(each) for each in Workload.parse(text).patterns.values()]
-        shared = int(name[-1])
-        names.add(name)
-        assert len(queries) == int(name[1]) and {len(each) for each in queries} == {8}
-        for one, other in combinations(queries, 2):
-            assert common(one, other) == ((shared, 0) if place == "prefix" else (0, shared))
-            assert len({*one, *other}) == 16 - shared
-    varied = {(queries, 3) for queries in range(2, 7)} | {(3, shared) for shared in range(2, 7)}
-    assert names == {f"q{n}_{place}{m}" for n, m in varied}
-
-
-def test_three_queries_of_four_tickers_end_in_the_same_two() -> None:
-    for name, text in config_of("construction").user_workloads:
-        patterns = Workload.parse(text).patterns.values()
-        assert {milliseconds(each) for each in patterns} == {int(name[1:])}
-        assert [len(each.positive) for each in patterns] == [4, 4, 4]
-        for one, other in combinations(map(tickers, patterns), 2):
-            assert common(one, other) == (0, 2)
 
 
 def settings_and_series(notebook: str) -> tuple[set[str], set[str]]:
