@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.planners.generate import plan, plan_problem
-from cepbench.planning.planners.registry import PLAN_GENERATORS, PlanGenerator
+from cepbench.planning.planners.registry import PlanGenerator
 from cepbench.planning.plans.model import OrderPlan, Plan
 from tests.budgets import crossed
-from tests.generators import BUILT_IN, UNIVERSAL, affordable
+from tests.generators import UNIVERSAL, affordable
 from tests.naive import costs
 from tests.naive import plans as naive
 from tests.planning.planners.test_plan_spaces import (
@@ -290,7 +290,3 @@ def test_what_may_arrive_last_is_what_the_structure_says() -> None:
                 possible = costs.possible_last(nesting)
                 expected = possible.pop() if len(possible) == 1 else None
                 assert case.problem.last == expected
-
-
-def test_every_generator_is_tested_here() -> None:
-    assert {name for name, one in PLAN_GENERATORS.items() if one.is_builtin} == set(BUILT_IN)
