@@ -1,4 +1,4 @@
-"""The examples of [qi2014], by every method that runs them."""
+"""The examples of [qi2014], by every method that runs them, and by the naive values."""
 
 from __future__ import annotations
 
@@ -6,24 +6,32 @@ import pytest
 
 import cepbench as cep
 from tests.engines.aggregation.test_naive_values import events_of
+from tests.naive.aggregates import naive_rows
 
 pytestmark = pytest.mark.kernel
 
 #: But the one that takes no NOT, sets or sums.
 METHODS = [
-    entry.name
-    for entry in cep.AGGREGATORS.values()
-    if entry.is_builtin and entry.name != "order-statistics"
+    "naive",
+    *(
+        entry.name
+        for entry in cep.AGGREGATORS.values()
+        if entry.is_builtin and entry.name != "order-statistics"
+    ),
 ]
 #: Those that go on when events expire.
-WINDOWED = [name for name in METHODS if cep.AGGREGATORS[name].expires]
+WINDOWED = [name for name in METHODS if name == "naive" or cep.AGGREGATORS[name].expires]
 
 
 def values(method: str, query: str, text: str, **options: str | dict) -> list[tuple]:
     """Time, key of the group and values of each row; events are written as ``a@1 b@2``."""
     columns = options.pop("columns", {})
-    stream = cep.EventStream.from_pandas(events_of(text, **columns), type="type", time="time")
-    found = cep.aggregate(cep.parse(query, dialect="a-seq"), stream, method, **options).rows
+    events, pattern = events_of(text, **columns), cep.parse(query, dialect="a-seq")
+    if method == "naive":
+        found = sorted(naive_rows(pattern, events, **options))
+    else:
+        stream = cep.EventStream.from_pandas(events, type="type", time="time")
+        found = cep.aggregate(pattern, stream, method, **options).rows
     return [(row.time, *row.key, *row.values) for row in found]
 
 

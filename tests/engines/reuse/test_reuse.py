@@ -203,23 +203,6 @@ def test_each_query_has_its_own_matches_whatever_it_is_computed_from(
             assert step["delta"] == 0
 
 
-def test_figure_8_q3_reuses_two_matches_of_q6_and_adds_two() -> None:
-    frame = pd.DataFrame({"type": list("GAAGTDDT"), "time": [1, 5, 6, 7, 9, 10, 12, 15]})
-    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
-    workload = cep.Workload(
-        {
-            "q3": "PATTERN SEQ(G g, A a, T t) WITHIN 48 units",
-            "q6": "PATTERN SEQ(G g, A a, D d, T t) WITHIN 48 units",
-        }
-    )
-    found = cep.evaluate(
-        workload, stream, cep.WorkloadPlan(workload, sources={"q3": "q6", "q6": None})
-    )
-    step = found.steps.set_index("query").loc["q3"]
-    assert (step["reused"], step["delta"]) == (2, 2)
-    assert found["q3"].matches["t"].tolist() == [4, 4, 7, 7]
-
-
 SEQUENCES = cep.Workload(
     {
         "q1": "PATTERN SEQ(A a, C c) WITHIN 4 units RETURN a.x AS x, c",
