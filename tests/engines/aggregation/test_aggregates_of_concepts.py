@@ -47,40 +47,6 @@ def able(query: cep.Pattern) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("text", QUERIES)
-def test_each_method(events: pd.DataFrame, text: str) -> None:
-    pattern = cep.parse(text).with_hierarchy(HIERARCHY)
-    expected = sorted(
-        (its.position, its.key, tuple(map(_number, its.values)))
-        for its in naive_rows(pattern, events)
-    )
-    plain = stream_of(events)
-    stream = plain.with_hierarchy(HIERARCHY)
-    assert expected
-    for method in able(pattern):
-        for query, of in ((text, stream), (pattern, plain)):
-            table = cep.aggregate(query, of, method).values
-            assert _rows(table, pattern) == expected, method
-        live = cep.Aggregator(pattern, method)
-        tables = [live.push(plain[:4])]
-        live = cep.Aggregator.restore(live.snapshot())
-        tables += [live.push(plain[4:]), live.flush()]
-        assert _rows(pd.concat(tables), pattern) == expected, method
-
-
-def _number(value: object) -> float:
-    return float("-inf") if value is None else float(value)  # type: ignore[arg-type]
-
-
-def _rows(table: pd.DataFrame, pattern: cep.Pattern) -> list[tuple[int, tuple, tuple[float, ...]]]:
-    names = [str(its) for its in pattern.aggregates]
-    values = table[names].astype(float).fillna(float("-inf")).itertuples(index=False, name=None)
-    keys = table[[*map(str, pattern.group_by)]].itertuples(index=False, name=None)
-    if not pattern.group_by:
-        keys = iter([()] * len(table))
-    return sorted(zip(table["position"].tolist(), keys, values, strict=True))
-
-
 @pytest.mark.parametrize("level", [None, 0, 1, 2, 7])
 def test_groups_by_type_in_duckdb(events: pd.DataFrame, level: int | None) -> None:
     """The matches of a query in SQL, grouped by a table of the concepts at the level."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,14 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.aggregation.protocol import EMITS, SCOPES, AggregationTask
+from cepbench.engines.aggregation.protocol import AggregationTask
 from cepbench.errors import EvaluationError, UnsupportedPatternError
-from cepbench.patterns.model import Window
 from tests.budgets import examples
 from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases
-from tests.engines.detection.constructs import affordable
-from tests.engines.detection.strategies import Case, batches_of
-from tests.naive.aggregates import naive_rows, naive_values
+from tests.engines.detection.strategies import Case
+from tests.naive.aggregates import naive_rows
 
 pytestmark = pytest.mark.kernel
 
@@ -32,31 +28,6 @@ def counted(draw: st.DrawFn) -> Case:
     except UnsupportedPatternError:
         assume(False)
     return case
-
-
-def within_the_window(case: Case) -> Case:
-    """The same with a window that is longer than the stream."""
-    unit = "hours" if case.pattern.window.is_datetime else "units"
-    pattern = replace(case.pattern, window=Window(1000, unit))
-    return Case(pattern, affordable(pattern, case.events))
-
-
-@given(data=st.data())
-@examples(4)
-def test_values_while_nothing_expires(data: st.DataObject) -> None:
-    case = within_the_window(data.draw(counted()))
-    emit, scope = data.draw(st.sampled_from(EMITS)), data.draw(st.sampled_from(SCOPES))
-    live = cep.Aggregator(case.pattern, "dpc", emit=emit, scope=scope)
-    rows = []
-    for batch in data.draw(batches_of(case.stream)):
-        if data.draw(st.booleans()):
-            live = cep.Aggregator.restore(live.snapshot())
-        rows += live.take(batch)
-    assert set(rows) == naive_rows(case.pattern, case.events, emit=emit, scope=scope)
-    if len(case.events) and scope != "trigger":
-        last = int(case.events["time"].iloc[-1])
-        now = {row._replace(position=None) for row in live.rows_at(last)}
-        assert now == naive_values(case.pattern, case.events, last, scope=scope)
 
 
 @given(data=st.data())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,39 +12,18 @@ from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
 from tests.budgets import examples
 from tests.engines.detection.constructs import AUTOMATA, NEXT, construct_cases
+from tests.engines.sase.test_sase import FIGURE_3, FIGURE_6, QUERY_3, stock
 from tests.naive.automaton import automaton_matches
 from tests.naive.matcher import labelled_matches, naive_matches
 
-#: Figure 3 of [agrawal2008] lost its numbers; these fit all that the text says of it.
-STOCKS = pd.DataFrame(
-    {
-        "type": "Stock",
-        "time": range(1, 9),
-        "symbol": 7,
-        "price": [100, 120, 120, 121, 120, 125, 120, 120],
-        "volume": [1010, 990, 1005, 999, 999, 750, 950, 590],
-    }
-)
-QUERY_3 = """PATTERN SEQ(KL(Stock a), Stock b)
-WHERE [symbol] AND a[1].volume > 1000 AND a[i].price > {}(a[..i-1].price)
-      AND b.volume < 80% * a[last].volume
-STRATEGY next {} WITHIN 60 units"""
 
-
-@pytest.mark.parametrize(
-    ("function", "output", "expected"),
-    [
-        # R1, R2, R3 of Figure 3, and the run that e6 continues.
-        ("avg", "", {("12345", 6), ("34", 6), ("1234567", 8), ("346", 8)}),
-        ("max", "", {("124", 6), ("34", 6), ("1246", 8), ("346", 8)}),
-        ("avg", "OUTPUT non_overlap", {("34", 6)}),
-        ("max", "OUTPUT non_overlap", {("34", 6)}),
-    ],
-)
-def test_query_3(function: str, output: str, expected: set[tuple[str, int]]) -> None:
-    found = automaton_matches(parse(QUERY_3.format(function, output)), STOCKS)
-    numbers = {("".join(str(position + 1) for position in a), b + 1) for _, (a, b) in found}
-    assert numbers == expected
+@pytest.mark.parametrize(("function", "expected"), [("avg", FIGURE_3), ("max", FIGURE_6)])
+def test_query_3(function: str, expected: set[object]) -> None:
+    text = QUERY_3.replace("avg", function)
+    first = text.replace("WITHIN", "OUTPUT non_overlap WITHIN")
+    for asked, due in ((text, expected), (first, {((2, 3), 5)})):
+        found = automaton_matches(parse(asked), stock().to_pandas())
+        assert {match for _, match in found} == due
 
 
 @pytest.mark.parametrize("family", AUTOMATA)

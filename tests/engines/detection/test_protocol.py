@@ -81,42 +81,6 @@ def test_a_detector_starts_at_any_position(name: str) -> None:
         cep.Detector(PATTERN, plan, evaluator=name, position=-1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units",
-        "SEQ(A a, NOT(B n), C c) WITHIN 30 units",
-        "SEQ(NOT(D n), A a, B b) WITHIN 10 units",
-        "AND(A a, B b, NOT(D n)) WITHIN 10 units",
-        "SEQ(A a, B b) STRATEGY strict_contiguity WITHIN 30 units",
-        "SEQ(A a, B b) STRATEGY partition_contiguity(k) WITHIN 30 units",
-        "OR(SEQ(A a, B b), SEQ(A a, B b, NOT(C n))) WITHIN 10 units",
-    ],
-)
-def test_slices_that_begin_two_windows_earlier_find_all_matches_once(text: str) -> None:
-    """What the notes of Detector promise to whoever cuts a stream into slices."""
-    pattern = cep.parse(f"PATTERN {text}")
-    plan = cep.plan(pattern, cep.measure_statistics(pattern, STREAM))
-    due = cep.evaluate(pattern, STREAM, plan).matches
-    times = STREAM.timestamps
-    found = []
-    for begin, end in ((0, 50), (50, 51), (51, 120), (120, len(STREAM))):
-        start = int(np.searchsorted(times, times[begin] - 2 * pattern.window.length))
-        # Where a match waits for a negated event, events behind the slice decide on it.
-        stop = int(np.searchsorted(times, times[end - 1] + pattern.window.length, side="right"))
-        detector = cep.Detector(pattern, plan, position=start)
-        matches = pd.concat([detector.push(STREAM[start:stop]), detector.flush()])
-        last = matches[list(pattern.positive_names)].max(axis=1)
-        found.append(matches[(last >= begin) & (last < end)])
-    names = list(due.columns)
-    both = [
-        table.fillna(-1).sort_values(names, ignore_index=True).astype(np.int64)
-        for table in (pd.concat(found)[names], due)
-    ]
-    assert len(due) > 0
-    pd.testing.assert_frame_equal(*both)
-
-
 def test_latency() -> None:
     result = cep.evaluate(PATTERN, STREAM, evaluator=NAME, latency=True)
     assert result.latency is not None and result.latency.count == len(expected())

@@ -12,7 +12,7 @@ from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable, Window
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
-from tests.engines.detection.strategies import PLANNED, events_of, stream_of
+from tests.engines.detection.strategies import events_of, stream_of
 
 
 def test_matches_are_a_table_of_positions_in_the_pattern_s_order() -> None:
@@ -24,22 +24,6 @@ def test_matches_are_a_table_of_positions_in_the_pattern_s_order() -> None:
     assert result.matches.index.tolist() == [0, 1, 2, 3]
     # By the position of the last event, then by all positions.
     assert result.matches.to_numpy().tolist() == [[1, 0], [1, 2], [3, 0], [3, 2]]
-
-
-@pytest.mark.parametrize("evaluator", PLANNED)
-def test_the_same_table_whatever_the_plan(evaluator: str) -> None:
-    rng = np.random.default_rng(2)
-    events = pd.DataFrame(
-        {"type": rng.choice(list("AB"), 60), "time": np.sort(rng.integers(0, 60, 60))}
-    )
-    pattern = parse("PATTERN AND(A a, B b, A c) WITHIN 6 units")
-    tables = [
-        evaluate(pattern, stream_of(events), OrderPlan(order), evaluator=evaluator).matches
-        for order in (["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"], ["a", "b", "c"])
-    ]
-    assert len(tables[0]) > 50
-    for table in tables[1:]:
-        pd.testing.assert_frame_equal(table, tables[0])
 
 
 def test_matches_of_branches_stand_by_their_last_event_then_by_branch() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.hierarchical_stacks.engine import SharedStacks
 from cepbench.engines.hierarchical_stacks.kernels import sequences, stacks
-from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.protocol import Arguments, Task
 from cepbench.kernels import counts
@@ -164,15 +163,6 @@ def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
         assert set(found[number]) == naive_matches(several[number], events)
 
 
-def test_what_the_construction_extends() -> None:
-    """Sequences are extended from the last item on, and only those that conditions leave."""
-    events = pd.DataFrame({"type": list("AABBC"), "time": range(5), "x": [0.0, 1.0, 2.0, 0.5, 1.0]})
-    text = "PATTERN SEQ(A a, B b, C c) WHERE b.x < c.x AND a.x < b.x WITHIN 9 units"
-    metrics = evaluate(text, stream_of(events), evaluator="hierarchical-stacks").metrics
-    # Both b are compared with c, both a with the only b that is left.
-    assert (metrics.matches, metrics.partial_matches_created, metrics.comparisons) == (1, 1, 4)
-
-
 def test_equal_values_are_found_without_comparisons() -> None:
     """Also those of a negated item, and through a third item."""
     events = steady_events(300).assign(k=[n % 20 for n in range(300)])
@@ -295,55 +285,12 @@ def test_kernels_are_compiled_once() -> None:
     assert len(stacks.push.signatures) == len(sequences.construct.signatures) == 1
 
 
-TOGETHER = (
-    "SEQ(A a, B b) WHERE a.x < b.x WITHIN 3 units",
-    "SEQ(A a, NOT(C n), B b) WHERE n.y = a.y AND a.s = 'p' WITHIN 20 units",
-    "OR(SEQ(A a, B b), SEQ(A a, C c)) WHERE a.y = b.y WITHIN 9 units",
-    # These have stacks of their own.
-    "SEQ(A a, B b, NOT(C n)) WITHIN 5 units",
-    "SEQ(A a, GROUP(B b, +), C c) WHERE b.x > 0 WITHIN 6 units",
-)
-
-
 def task_of(pattern: Pattern, output: str = "matches", position: int = 0, **more: Any) -> Task:
     asked = Arguments(
         evaluator="hierarchical-stacks", options=None, output=output, partial_match_limit=99,
         position=position,
     )  # fmt: skip
     return task_for(pattern, None, asked, **more)
-
-
-@given(data=st.data())
-def test_runs_on_shared_stacks(data: st.DataObject) -> None:
-    """Each push of each gives what a detector alone gives, also after all have been restored."""
-    several = patterns(*data.draw(st.lists(st.sampled_from(TOGETHER), min_size=1, max_size=4)))
-    outputs = [data.draw(st.sampled_from(["matches", "count"])) for _ in several]
-    chosen = EVALUATORS["hierarchical-stacks"]
-    assert chosen.together is not None
-
-    def opened(position: int, how: Callable[[Task], Any]) -> list[Any]:
-        return [
-            how(task_of(pattern, output, position=position))
-            for pattern, output in zip(several, outputs, strict=True)
-        ]
-
-    alone, shared, position = opened(0, chosen.open), opened(0, chosen.together()), 0
-    for batch in data.draw(batches_of(stream_of(data.draw(event_frames("ABC", most=18))))):
-        if data.draw(st.booleans()):
-            states = [run.snapshot() for run in shared]
-            shared = opened(position, chosen.together())
-            for run, state in zip(shared, states, strict=True):
-                run.restore(state)
-        position += len(batch)
-        for one, other in zip(shared, alone, strict=True):
-            if len(batch):
-                assert rows_found(one.push(batch)) == rows_found(other.push(batch))
-    for one, other in zip(shared, alone, strict=True):
-        assert rows_found(one.finish()) == rows_found(other.finish())
-
-
-def rows_found(found: Found) -> tuple[int, list[Any]]:
-    return found.number, [None if its is None else its.rows() for its in found.matches]
 
 
 def test_a_query_opened_later_has_other_stacks() -> None:

@@ -88,11 +88,12 @@ def test_values_that_all_events_share(conditions: str, shared: list[str]) -> Non
         assert len({value.name for value in part.values() if isinstance(value, Attribute)}) == 1
 
 
-def test_what_the_search_extends() -> None:
+@pytest.mark.parametrize("evaluator", ["stack-nfa", "hierarchical-stacks"])
+def test_what_the_search_extends(evaluator: str) -> None:
     """Sequences are extended from the last item on, and only those that conditions leave."""
     events = pd.DataFrame({"type": list("AABBC"), "time": range(5), "x": [0.0, 1.0, 2.0, 0.5, 1.0]})
     text = "PATTERN SEQ(A a, B b, C c) WHERE b.x < c.x AND a.x < b.x WITHIN 9 units"
-    metrics = evaluate(text, stream_of(events), evaluator="stack-nfa").metrics
+    metrics = evaluate(text, stream_of(events), evaluator=evaluator).metrics
     # Both b are compared with c, both a with the only b that is left.
     assert (metrics.matches, metrics.partial_matches_created, metrics.comparisons) == (1, 1, 4)
 

@@ -285,24 +285,6 @@ def test_equalities_are_closed_transitively(data: st.DataObject) -> None:
     assert found == naive_matches(pattern, events)
 
 
-def test_equalities_through_a_third_variable_are_tested() -> None:
-    """a.k = b.k AND b.k = c.k: the join of a and c pairs those with equal values only."""
-    rng = np.random.default_rng(4)
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 300), "time": np.arange(300), "k": rng.integers(0, 9, 300)}
-    )
-    text = "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 40 units"
-    hashed = found_by(text, (("a", "c"), "b"), events)
-    paired = found_by(text, (("a", "c"), "b"), events, hashing=False)
-    pd.testing.assert_frame_equal(hashed.matches, paired.matches)
-    a, c = (events[events["type"] == kind] for kind in "AC")
-    pairs = a.merge(c, on="k")
-    apart = pairs["time_y"] - pairs["time_x"]
-    in_window = int(((apart > 0) & (apart <= 40)).sum())
-    made = [result.metrics.partial_matches_created for result in (hashed, paired)]
-    assert made == [in_window, in_window] and in_window > 0
-
-
 def test_a_batch_with_an_error_leaves_nothing_behind() -> None:
     """A value too large to compare exactly, found once events of other variables are read."""
     frame = pd.DataFrame({"type": list("ABB"), "time": range(3), "y": [1, 2**60, 2]})
