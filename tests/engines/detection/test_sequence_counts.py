@@ -128,9 +128,9 @@ def test_large_counts_are_those_of_merged_runs(text: str, seeds) -> None:
 @pytest.mark.parametrize("condition", ["", " AND a.x < c.x"])
 def test_partitions_stay_between_rounds_until_their_events_have_left(condition: str) -> None:
     """As with runs, one event at a time, over keys that come back, go for good or are missing."""
-    number = 1500
+    number = 3000
     rng = np.random.default_rng(3)
-    keys = rng.integers(0, np.geomspace(3, 400, number).astype(int)).astype(float)
+    keys = rng.integers(0, np.linspace(5, 400, number).astype(int)).astype(float)
     keys[rng.random(number) < 0.1] = np.nan
     events = pd.DataFrame(
         {"type": rng.choice([*"ABC"], number), "time": np.arange(number) // 2, "k": keys}
