@@ -329,12 +329,13 @@ def chunks(path: Path, size: int) -> Iterator[cep.EventStream]:
 def test_csv_in_chunks(size: int, tmp_path: Path) -> None:
     """The type of a column is decided for each chunk: integer, float, text, or none."""
     events().to_csv(tmp_path / "events.csv", index=False)
+    read_in_chunks = [*chunks(tmp_path / "events.csv", size)]
     for condition in CONDITIONS:
         detector = cep.Detector(text_of(condition), ORDER)
         restored = cep.Detector(text_of(condition), ORDER)
         aggregator = cep.Aggregator(counted(condition), scope="stream")
         found, again, values = [], [], []
-        for batch in chunks(tmp_path / "events.csv", size):
+        for batch in read_in_chunks:
             found += pairs(detector.push(batch))
             again += pairs(restored.push(batch))
             restored = cep.Detector.restore(restored.snapshot())

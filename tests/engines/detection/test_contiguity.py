@@ -174,7 +174,7 @@ def adjacent(draw: st.DrawFn) -> Case:
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", ["tree", "lazy-nfa"])
 @given(case=adjacent(), data=st.data())
-@examples(60)
+@examples(20)
 def test_neighbours_of_events_and_sets(evaluator: str, case: Case, data: st.DataObject) -> None:
     expected = labelled_matches(case.pattern, case.events)
     plan = data.draw(plans_for(evaluator, case.pattern.positive_names))
