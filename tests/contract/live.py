@@ -123,9 +123,14 @@ def _aggregators(name: str, *, endless: bool) -> Iterator[tuple[str, Way]]:
         yield "sharing", partial(cep.Aggregator, COUNTED_QUERIES, sharing=SHARING[name])
 
 
-def opened(name: str, *batches: cep.EventStream, each: int = 1) -> Iterator[tuple[str, Way, Any]]:
-    """The ways that are not refused, or each third or so of them, with what it opens, after some batches."""
-    for words, way in [*ways_of(name)][::-each][::-1]:
+def opened(
+    name: str, *batches: cep.EventStream, each: int = 1, having: str = ""
+) -> Iterator[tuple[str, Way, Any]]:
+    """The ways that are not refused, or each third or so of them, with what it opens, after some batches.
+
+    Of those ``having`` these words alone.
+    """
+    for words, way in [its for its in ways_of(name) if having in its[0]][::-each][::-1]:
         try:
             live = way()
             for batch in batches:

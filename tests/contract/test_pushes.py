@@ -36,7 +36,7 @@ SHELLS = [
 
 def shell_of(name: str, words: str) -> Any:
     """A detector or an aggregator that was pushed some events."""
-    return next(live for its, _, live in opened(name, FIRST) if words in its)
+    return next(live for _, _, live in opened(name, FIRST, having=words))
 
 
 @pytest.fixture(params=SHELLS, ids=lambda its: " ".join(its))

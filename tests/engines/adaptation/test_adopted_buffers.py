@@ -71,10 +71,7 @@ def test_switches_inside_a_window(family: str, data: st.DataObject) -> None:
 
 
 def engine_along(pattern: Pattern, tree: Any, reader: NumericReader) -> ZStreamEngine:
-    task = BranchTask(
-        branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
-        reader=reader, reports=True, limit=999, timed=False, watched=False,
-    )  # fmt: skip
+    task = replace(BranchTask.of_one(pattern, tree), reader=reader, limit=999)
     return ZStreamEngine(task, batch_size=999, hashing=True, as_given=False)
 
 

@@ -22,7 +22,6 @@ from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 from tests.budgets import examples
 from tests.engines.detection.constructs import Family, construct_cases
 from tests.engines.detection.strategies import batches_of, events_of, stream_of
@@ -38,10 +37,7 @@ def layout_of(pattern: Pattern) -> CountLayout | None:
 
 
 def task_of(pattern: Pattern) -> BranchTask:
-    return BranchTask(
-        [pattern], [automaton(pattern)], [()], pattern.positive_names, NumericReader(),
-        reports=False, limit=99, timed=False, watched=False,
-    )  # fmt: skip
+    return BranchTask.of_one(pattern, automaton(pattern), reports=False)
 
 
 @pytest.mark.kernel

@@ -19,7 +19,6 @@ from cepbench.engines.sase.sase_basic import BasicEngine
 from cepbench.errors import EvaluationError, PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 from tests.budgets import examples
 from tests.engines.detection.constructs import able, construct_cases
 from tests.engines.detection.strategies import events_of, stream_of
@@ -30,12 +29,8 @@ pytestmark = pytest.mark.kernel
 
 def engine_of(pattern: cep.Pattern) -> BasicEngine:
     """An engine that keeps the runs of one automaton apart."""
-    task = BranchTask(
-        branches=[pattern], trees=[cep.automaton(pattern)], placements=[()],
-        written=pattern.positive_names, reader=NumericReader(), reports=True, limit=10**6,
-        timed=False, watched=False,
-    )  # fmt: skip
-    return BasicEngine(task)
+    task = BranchTask.of_one(pattern, cep.automaton(pattern))
+    return BasicEngine(replace(task, limit=10**6))
 
 
 def pointers_of(engine: BasicEngine) -> list[list[object]]:

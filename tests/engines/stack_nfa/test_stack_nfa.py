@@ -15,7 +15,6 @@ from cepbench.patterns.model import Attribute
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Tree
 from cepbench.presentation.comparison.compare import compare
-from cepbench.streams.numeric import NumericReader
 from tests.engines.detection.strategies import events_of, stream_of
 from tests.engines.detection.test_metrics import steady_events
 
@@ -25,11 +24,7 @@ pytestmark = pytest.mark.kernel
 def stacks_of(text: str, tree: Tree[str], events: pd.DataFrame) -> dict[str, list[Any]]:
     """Of each item the position of each instance, and that of its RIP."""
     pattern = parse(f"PATTERN {text}")
-    task = BranchTask(
-        branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
-        reader=NumericReader(), reports=True, limit=9, timed=False, watched=False,
-    )  # fmt: skip
-    run = StackEngine(task)
+    run = StackEngine(BranchTask.of_one(pattern, tree))
     held = run.arrived(stream_of(events), 0)
     tops = run.arranged(held)
     found: dict[str, list[Any]] = {}

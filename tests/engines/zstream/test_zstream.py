@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 from typing import Any
@@ -20,7 +21,6 @@ from cepbench.engines.zstream.engine import ZStreamEngine
 from cepbench.errors import PartialMatchLimitError, StreamError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
-from cepbench.streams.numeric import NumericReader
 from tests.engines.detection.strategies import (
     batches_of,
     event_frames,
@@ -49,10 +49,7 @@ def engine_after(
 ) -> ZStreamEngine:
     """An engine after one batch."""
     pattern = parse(f"PATTERN {text}")
-    task = BranchTask(
-        branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
-        reader=NumericReader(), reports=reports, limit=10**6, timed=False, watched=False,
-    )  # fmt: skip
+    task = replace(BranchTask.of_one(pattern, tree, reports=reports), limit=10**6)
     engine = ZStreamEngine(task, batch_size=1 << 16, hashing=True, as_given=False)
     engine.run(stream_of(events), 0, ended=False)
     return engine
