@@ -15,6 +15,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "benchmarks/test_bench_workloads.py": (3, "a benchmark's script, shortened"),
     "benchmarks/test_every_engine.py": (1, "a benchmark's script, shortened"),
     "benchmarks/test_growth_of_engines.py": (1, "a benchmark's script, shortened"),
+    "engines/adaptation/test_bench_adaptation.py": (1, "a benchmark's script, shortened"),
     "engines/aggregation/test_greta.py": (1, "the limit itself takes gigabytes"),
     "engines/aggregation/test_two_step.py": (1, "no built-in evaluator reports late"),
     "engines/detection/test_benchmarks.py": (1, "a benchmark's script, shortened"),

@@ -56,7 +56,7 @@ class _Events(NamedTuple):
         return _Events(
             np.arange(len(rows)),
             self.parts[which],
-            read_only(self.times[rows]),
+            self.times[rows],
             self.flags[rows] | flag,
             np.ascontiguousarray(self.values[:, rows]),
             [its[rows] if len(its) else its for its in self.weights],
@@ -67,7 +67,7 @@ class _Events(NamedTuple):
         return _Events(
             np.append(self.rows, other.rows + len(self.times)),
             np.append(self.parts, other.parts),
-            read_only(np.append(self.times, other.times)),
+            np.append(self.times, other.times),
             np.append(self.flags, other.flags),
             np.concatenate((self.values, other.values), axis=1),
             [np.append(one, two) for one, two in zip(self.weights, other.weights, strict=True)],
@@ -205,7 +205,7 @@ class CountingRun(Stateful):
             rows, samples = rows[order], samples[order]
         return [
             tables.Events(
-                rows, events.times, events.flags, events.values, spans, until, weights,
+                rows, read_only(events.times), events.flags, events.values, spans, until, weights,
                 # Without any, there would be one value after all events.
                 samples if len(samples) else np.array([-1]), parts,
             )
@@ -427,7 +427,7 @@ class CountingRun(Stateful):
     def resumed(self) -> None:
         """The rows of the events held are all."""
         number = len(self._held.times)
-        self._held = self._held._replace(rows=np.arange(number), times=read_only(self._held.times))
+        self._held = self._held._replace(rows=np.arange(number))
 
 
 _R = TypeVar("_R", bound=CountingRun)

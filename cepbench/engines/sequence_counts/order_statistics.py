@@ -26,7 +26,7 @@ from cepbench.engines.sequence_counts.kernels.order_statistics.tables import (
     Comparisons,
     Stored,
 )
-from cepbench.kernels.instructions import compares
+from cepbench.kernels.instructions import LESS, compares
 from cepbench.state import Stateful, check_shape
 
 #: Where a scan of the window for each event takes less time than trees, as measured: so few events are stored,
@@ -264,8 +264,8 @@ def warm_up() -> None:
     """Compile the kernel, or load it from the disk cache."""
     none, times = np.zeros((2, 0), np.int64)
     times.flags.writeable = False  # as those of a stream
-    window = ComparedWindow(np.array([1, 2]), (None, None), 1, counts_window=False)
+    window = ComparedWindow(np.array([1, 2]), ((0, 0, LESS), None), 1, counts_window=False)
     spans = np.zeros(1, np.int64)
     window.push(
-        tables.Events(none, times, none, np.zeros((0, 0)), spans, 0, none, none, none), samples=0
+        tables.Events(none, times, none, np.zeros((1, 0)), spans, 0, none, none, none), samples=0
     )

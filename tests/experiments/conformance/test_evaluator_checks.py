@@ -54,19 +54,27 @@ def test_the_projects_own_evaluators_pass(name: str) -> None:
     report = check_evaluator(name, seed=3)
     assert report.passed, report.describe()
     entry = cep.EVALUATORS[name]
+    patterns = {
+        key: cep.parse(f"PATTERN {text} WITHIN 30 units").with_hierarchy(check_stream().hierarchy)
+        for key, text in PATTERNS.items()
+    }
     runs = {
         key: pattern.strategy.name in entry.strategies
         and constructs_of(pattern) <= {*entry.constructs}
-        for key, text in PATTERNS.items()
-        for parsed in [cep.parse(f"PATTERN {text} WITHIN 30 units")]
-        for pattern in [parsed.with_hierarchy(check_stream().hierarchy)]
+        for key, pattern in patterns.items()
+    }
+    counted = {
+        key: bool(constructs_of(pattern) & {*entry.counted}) for key, pattern in patterns.items()
     }
     is_option = report.table["pattern"] == "options"
     assert is_option.any() == bool(entry.options)
     assert (report.table["status"][is_option] == "ok").all()
     table = report.table[~is_option]
-    expected = np.where(table["pattern"].map(runs), "ok", "refused")
+    # Of patterns that it only counts matches are not listed.
+    counts = table["pattern"].map(counted) & (table["status"] == "ok")
+    expected = np.where(table["pattern"].map(runs) | counts, "ok", "refused")
     assert (table["status"] == expected).all()
+    assert counts.any() == bool(entry.counted) and not counts[table["pattern"] == "nested"].any()
     assert repr(report) == f"<{report.describe().splitlines()[0]}>"
     assert list(table["pattern"].unique()) == list(PATTERNS)
     some = table.groupby("pattern")["matches"].first()
@@ -197,7 +205,7 @@ def test_what_the_check_finds() -> None:
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        (None, "returned NoneType; it has to return a DataFrame of the columns a, b, c"),
+        (None, "returned None; it has to return a DataFrame of the columns a, b, c"),
         (pd.DataFrame({"a": [1], "b": [2]}), "lack the column c; there are a, b. A column holds"),
         (pd.DataFrame({"a": [1], "b": ["x"], "c": [2]}), "column b that does not hold posi"),
         (pd.DataFrame({"a": [1], "b": [2], "c": [160]}), "position of c that is not in the str"),
@@ -215,7 +223,7 @@ def test_what_is_no_table_of_matches_is_told(returned, message) -> None:
 def test_sets_of_something_else_are_told() -> None:
     registered(lambda pattern, stream, plan: pd.DataFrame({"a": [1], "b": [2], "c": [3]}))
     report = check_evaluator("mine", patterns=["kleene"])
-    assert "a column b that does not hold tuples of positions" in report.describe()
+    assert "a column b that does not hold tuples of different positions" in report.describe()
 
 
 def test_an_error_of_an_evaluator_is_named() -> None:

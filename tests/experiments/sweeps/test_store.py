@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -42,6 +43,8 @@ PROCESSES.set_forkserver_preload(["cepbench.experiments.sweeps.store", "pytest"]
 
 
 def started(target: Callable[..., None], *arguments: object) -> Any:
+    # A shell of IPython, as in other tests, leaves a main module of its own, which is read here.
+    vars(sys.modules["__main__"]).setdefault("__spec__", None)
     process = PROCESSES.Process(target=target, args=arguments, daemon=True)
     process.start()
     return process

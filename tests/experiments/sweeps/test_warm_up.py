@@ -9,6 +9,7 @@ from pathlib import Path
 #: Run in a process of its own, where no other test has loaded a kernel before.
 CODE = """
 import pkgutil
+from copy import deepcopy
 from importlib import import_module
 
 import numpy as np
@@ -93,6 +94,13 @@ text = f"PATTERN SEQ(s3 a, KL(s6 b), s9 c) WHERE {condition} AGG {what} WITHIN 9
 for scope in ("window", "stream"):
     cep.aggregate(text, aggregated, "greta", scope=scope)
     cep.aggregate(text, aggregated, "greta", scope=scope, at=[99])
+# Copies, whose arrays may be written where those of a stream are not.
+for method, what in (("order-statistics", "SUM(a.value)"), ("a-seq", "COUNT"), ("greta", "COUNT")):
+    text = "PATTERN SEQ(s3 a, s6 b) WHERE a.difference < b.difference AGG "
+    aggregator = cep.Aggregator(f"{text}{what} WITHIN 900 units", method=method)
+    aggregator.push(aggregated[:300])
+    deepcopy(aggregator).push(aggregated[300:])
+    cep.Aggregator.restore(aggregator.snapshot()).push(aggregated[300:])
 golden.PUSHED = 40  # fewer pushes, of the same kernels
 for section, where, text in golden.cases():
     golden.measured(section, where, text)
