@@ -102,7 +102,7 @@ class SweepComparison:
     #: Patterns that have other numbers of matches, which only other data allows.
     counts_differ: int
     #: On the same data: runs in common, and how many of them differ in their ``matches``, ``plans`` and
-    #: ``work``, which no machine changes. Empty on other data.
+    #: ``work``, which a machine changes only by planning with costs measured on it. Empty on other data.
     unequal: Mapping[str, int]
 
     def describe(self) -> str:

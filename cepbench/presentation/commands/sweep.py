@@ -366,8 +366,9 @@ def _against_reference(folder: Path, seed: int, *, json: bool) -> None:
     columns = {"sweep": "sweep", "profile": "profile", **{name: name for name in numbers}}
     out.write_table(shown, {**columns, "time": "time"}, right=[*numbers, "time"])
     out.write_line(
-        "matches, plans, work: runs in which they differ, which no machine changes. time: here divided by the "
-        "reference, geometric mean over patterns and streams with its 95 % interval"
+        "matches, plans, work: runs in which they differ; plans and work also where planning takes costs that "
+        "were measured on the machine. time: here divided by the reference, geometric mean over patterns and "
+        "streams with its 95 % interval"
     )
 
 

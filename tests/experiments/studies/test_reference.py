@@ -167,6 +167,17 @@ def test_another_machine_beside_the_reference(tmp_path: Path) -> None:
     assert [its["work"] for its in against_reference(tmp_path / "wrong")] == [27]
 
 
+def test_an_estimate_by_the_costs_of_another_machine_is_no_other_plan(tmp_path: Path) -> None:
+    text = "workload plan by NAIVE, estimated cost {}\n  q1: from {}"
+    kept(measured(tmp_path / "there", plan=text.format("8.731e+04", "scratch")))
+    measured(tmp_path / "here", plan=text.format("1.09e+05", "scratch"))
+    measured(tmp_path / "other", plan=text.format("1.09e+05", "q2"))
+    found = [
+        its["plans"] for part in ("here", "other") for its in against_reference(tmp_path / part)
+    ]
+    assert found == [0, 27]
+
+
 def test_a_sweep_without_a_reference(tmp_path: Path) -> None:
     sweep = measured(tmp_path / "here")
     with pytest.raises(ExperimentError, match="no reference results of a sweep latency"):
