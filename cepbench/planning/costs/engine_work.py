@@ -43,9 +43,9 @@ FORMS = {
     "lazy-nfa-instances": "joins",
 }
 
-#: Events that a row looks at for the next ones of its set under contiguity: a block, in each of the steps of
-#: the kernels in a window.
-_LOOKS = 9.0 * 32.0
+#: Blocks of 32 events that a row looks at for the next ones of its set under contiguity, each of which takes about as
+#: long as a step of a set.
+_LOOKS = 2.0
 
 #: The fewest events of which trees over ranks are made.
 _CHUNK = 64.0
