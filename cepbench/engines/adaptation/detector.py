@@ -196,9 +196,8 @@ class AdaptiveDetector(Detector):
         return _together(found)
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return function(
-            *arguments
-        )  # the running detector names a user-defined evaluator's failures
+        # The running detector names a user-defined evaluator's failures.
+        return function(*arguments)
 
     def _counted(self, given: Any, *, ended: bool) -> Any:
         return given
