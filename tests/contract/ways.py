@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -18,6 +19,7 @@ from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.slices import Batch, Budget, Slice, cut
+from cepbench.errors import UnsupportedTaskError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from tests.contract.cases import ContractCase
@@ -97,6 +99,20 @@ def whole(case: ContractCase, how: Choice, data: st.DataObject) -> None:
     shown = {"count": result.metrics.matches, "arrow": None, "compressed": None}[how.output]
     if shown is None:
         shown = result.arrow if how.output == "arrow" else result.compressed
+    agrees(case.expected, [found(case.pattern, shown)])
+    if result.counted is not None:
+        picked(case, result, data.draw(st.integers(1, 9)))
+
+
+def picked(case: ContractCase, result: cep.Result, listed: int) -> None:
+    """Of matches that were only counted each one by its number, where they do not depend on each other."""
+    numbers = range(result.metrics.matches)
+    if case.pattern.selects or case.pattern.strategy.name == "next":
+        with pytest.raises(UnsupportedTaskError, match="only counted"):
+            result.counted.picked(numbers)
+        return
+    its = replace(result.counted, listed=listed).picked(numbers)
+    shown = replace(result, found=its, counted=None).positions
     agrees(case.expected, [found(case.pattern, shown)])
 
 

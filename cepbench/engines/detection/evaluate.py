@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from cepbench.arguments import whole
 from cepbench.engines.detection.chosen import chosen
-from cepbench.engines.detection.task_runs import run_tasks
+from cepbench.engines.detection.counted import results_of
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
 from cepbench.engines.row_patterns.evaluate import RowResult, evaluate_rows
@@ -178,7 +178,7 @@ def evaluate(
         task = task_for(single, plan, asked, whole_stream=True)
         check_types(single, events)
         check_fit(single, events)
-        (result,) = run_tasks([task], events)
+        (result,) = results_of([task], events)
         return replace(result, choice=choice)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from cepbench.arguments import choice, kind_of
 from cepbench.engines.detection.chosen import Chosen, chosen, chosen_queries
+from cepbench.engines.detection.counted import results_of
 from cepbench.engines.detection.planned import Known, generator_for, sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.task_runs import run_tasks
 from cepbench.engines.detection.tasks import OUTPUTS, evaluator_without_plan, runs_some, task_for
 from cepbench.engines.reuse.events import Events, ReuseWork
 from cepbench.engines.reuse.queries import Query, query_of
@@ -279,7 +279,7 @@ def _from_scratch(tasks: Mapping[str, Task], stream: EventStream) -> dict[str, R
         together.setdefault(task.evaluator.name if shares else f"of {query}", []).append(query)
     for queries in together.values():
         with errors_naming(queries[0] if len(queries) == 1 else ""):
-            results = run_tasks([tasks[query] for query in queries], stream)
+            results = results_of([tasks[query] for query in queries], stream)
         found |= zip(queries, results, strict=True)
     return found
 

@@ -142,31 +142,32 @@ class CompressedMatches:
         EvaluationError
             If there are no matches, or an argument is invalid.
         """
-        n = whole(n, "n", EvaluationError, least=0)
-        rng = rng_for(seed_from(seed, EvaluationError), "sample of matches")
-        total = self.count()
-        if n and not total:
-            raise EvaluationError("there are no matches to sample from")
-        drawn = sorted(_below(total, rng) for _ in range(n))
+        parts = self.picked(drawn_numbers(n, self.count(), seed))
+        return frame_of(arrow_table(self.pattern, [part.moved(self._shown) for part in parts]))
+
+    def picked(self, numbers: Sequence[int]) -> tuple[BranchMatches, ...]:
+        """The matches of these ascending numbers in the order of enumeration, each without the others.
+
+        By branch, with positions in the evaluated stream.
+        """
         rows: list[list[list[Any]]] = [[] for _ in self._branches]
         before = 0
-        for number, part in self.parts:
+        for branch, part in self.parts:
             behind = before + sum(part.counts)
-            variables = self._branches[number].positive
-            its = [one - before for one in drawn if before <= one < behind]
+            variables = self._branches[branch].positive
+            its = [one - before for one in numbers if before <= one < behind]
             for history in part.picked(its, len(variables)):
-                rows[number].append(
+                rows[branch].append(
                     [
                         positions if variable.is_set else positions[0]
                         for variable, positions in zip(variables, history, strict=True)
                     ]
                 )
             before = behind
-        shown = [
-            matches_of_rows(branch.positive, its).moved(self._shown)
+        return tuple(
+            matches_of_rows(branch.positive, its)
             for branch, its in zip(self._branches, rows, strict=True)
-        ]
-        return frame_of(arrow_table(self.pattern, shown))
+        )
 
     def expand(self) -> pa.Table:
         """All matches, as ``output="arrow"`` gives them."""
@@ -291,6 +292,18 @@ def _column(counts: Sequence[int]) -> np.ndarray:
     """Counts as integers of 64 bits, or as objects if some are larger."""
     fits = max(counts, default=0) <= np.iinfo(np.int64).max
     return np.array(counts, np.int64 if fits else object)
+
+
+def drawn_numbers(n: int, total: int, seed: int) -> list[int]:
+    """``n`` numbers of matches, of which there are ``total``, independent and uniform; ascending.
+
+    An EvaluationError if there are no matches, or an argument is invalid.
+    """
+    n = whole(n, "n", EvaluationError, least=0)
+    rng = rng_for(seed_from(seed, EvaluationError), "sample of matches")
+    if n and not total:
+        raise EvaluationError("there are no matches to sample from")
+    return sorted(_below(total, rng) for _ in range(n))
 
 
 def _below(total: int, rng: np.random.Generator) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -238,6 +239,16 @@ def no_matches(variables: Sequence[Variable]) -> BranchMatches:
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:
     """The matches of several batches over the same variables, concatenated."""
     return BranchMatches(parts[0].names, [chunk for part in parts for chunk in part.chunks])
+
+
+def picked(branches: Sequence[BranchMatches], numbers: Sequence[int]) -> tuple[BranchMatches, ...]:
+    """The matches of these ascending numbers, of those of one branch after the other."""
+    found, before = [], 0
+    for its in branches:
+        begin, end = (bisect_left(numbers, edge) for edge in (before, before + len(its)))
+        found.append(its.taken(np.array(numbers[begin:end], np.int64) - before))
+        before += len(its)
+    return tuple(found)
 
 
 def _joined(pieces: Sequence[Column]) -> Column:

@@ -16,10 +16,10 @@ import pyarrow as pa
 from cepbench.arguments import text
 from cepbench.engines.runs.arrow_matches import arrow_table, event_time, with_events
 from cepbench.engines.runs.choice import Choice
-from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.compressed import CompressedMatches, drawn_numbers
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.matches import BranchMatches
+from cepbench.engines.runs.matches import BranchMatches, picked
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.work import WORDS, Work
 from cepbench.errors import EvaluationError
@@ -174,6 +174,14 @@ class NodeTable(Protocol):
         ...
 
 
+class Numbered(Protocol):
+    """Matches that are found by their numbers, one without the others."""
+
+    def picked(self, numbers: Sequence[int]) -> tuple[BranchMatches, ...]:
+        """The matches of these ascending numbers, by branch, with positions in the evaluated stream."""
+        ...
+
+
 @dataclass(frozen=True)
 class Result:
     """Matches and metrics of one evaluation."""
@@ -192,6 +200,8 @@ class Result:
     places: np.ndarray | None = field(default=None, repr=False)
     #: The matches as a graph, see :attr:`compressed`.
     graph: CompressedMatches | None = field(default=None, repr=False)
+    #: The matches that were only counted, to draw from; see :meth:`sample`.
+    counted: Numbered | None = field(default=None, repr=False)
     #: What RETURN needs of the matches, if the evaluator found no more; they have no
     #: :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
     values: Rows | None = field(default=None, repr=False)
@@ -254,6 +264,25 @@ class Result:
             If matches were only counted.
         """
         return frame_of(self._in_order()[0]) if self.pattern.returns else self.positions
+
+    def sample(self, n: int, seed: int = 0) -> pd.DataFrame:
+        """``n`` matches drawn independently and uniformly, in the columns and order of :attr:`matches`.
+
+        Matches that were only counted, or kept as a graph, are not listed.
+
+        Raises
+        ------
+        EvaluationError
+            If there are no matches, or an argument is invalid.
+        UnsupportedTaskError
+            If matches were only counted, and which there are depends on others.
+        """
+        numbers = drawn_numbers(n, self.metrics.matches, seed)
+        if self.values is not None:
+            return frame_of(self.arrow.take(pa.array(numbers, pa.int64())))
+        its = self.graph or self.counted
+        found = picked(self._listed, numbers) if its is None else its.picked(numbers)
+        return replace(self, found=found, graph=None, counted=None).matches
 
     def as_stream(self, type: str) -> EventStream:
         """The matches as events, for the next pattern (composition [agrawal2008]_, section 2).
@@ -382,7 +411,7 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        if self.found is None and self.graph is None and self.values is None:
+        if all(its is None for its in (self.found, self.graph, self.counted, self.values)):
             return self
         return replace(self, places=stream.whole_positions())
 
