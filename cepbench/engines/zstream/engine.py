@@ -140,6 +140,8 @@ class ZStreamEngine(PlanEngine):
             codes, most = type_codes_of(batch), self._sides.most
             timestamps = read_only(np.ascontiguousarray(batch.timestamps))
             codes_of = self._codes_of.of(batch)
+            single = sorted({kinds[0] for kinds in codes_of.values() if len(kinds) == 1})
+            kept = dict(zip(single, batch.rows_of_codes(single) or (), strict=False))
             begin = 0
             while begin < len(batch):
                 stop = self._end_of_round(timestamps, begin)
@@ -150,7 +152,13 @@ class ZStreamEngine(PlanEngine):
                 stops = [leaf.stop for leaf in self._leaves]
                 try:
                     self._take(
-                        batch, codes[events], timestamps[events], codes_of, begin, first_position
+                        batch,
+                        codes[events],
+                        timestamps[events],
+                        codes_of,
+                        kept,
+                        begin,
+                        first_position,
                     )
                     found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
                     begin = stop
@@ -206,12 +214,14 @@ class ZStreamEngine(PlanEngine):
         codes: np.ndarray,
         timestamps: np.ndarray,
         codes_of: Mapping[str | None, list[int]],
+        kept: Mapping[int, np.ndarray],
         first: int,
         first_position: int,
     ) -> None:
         """Add the events of a round, which begins at row ``first``, to the leaf buffers.
 
-        ``codes_of`` has the codes of the batch's types that are of the type of each leaf.
+        ``codes_of`` has the codes of the batch's types that are of the type of each leaf, ``kept`` the rows of
+        the events of each code, if the batch keeps them.
         """
         for number, variable in enumerate(self.layout.leaves):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
@@ -229,6 +239,12 @@ class ZStreamEngine(PlanEngine):
             elif len(kinds) > 1:
                 rows = first + batch[first : first + len(codes)].rows_of(variable.type)
                 times[: len(rows)] = batch.timestamps[rows]
+            elif kinds[0] in kept:
+                rows = kept[kinds[0]]
+                begin, end = np.searchsorted(rows, (first, first + len(codes)))
+                rows = rows[begin:end]
+                if not filters:
+                    times[: len(rows)] = batch.timestamps[rows]
             elif not (filters or columns or leaf.has_positions):
                 leaf.stop += int(read_times(codes, timestamps, kinds[0], times))
                 continue
