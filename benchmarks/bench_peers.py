@@ -32,6 +32,9 @@ import cepbench as cep
 from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES, Timing
 from cepbench.experiments.conformance.cases import Case, Match, alike
 from cepbench.experiments.conformance.translation import texts_of
+from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel
+from cepbench.presentation.figures.matplotlib_panels import static_chart
+from cepbench.presentation.figures.styles import style_of
 
 OURS = "cepbench"
 WINDOWS = (300, 1_200, 3_000)
@@ -42,22 +45,31 @@ PROCESSES = {"chDB": "sql", "CORE": "ceql", "Flink CEP": "flink_cep"}
 #: More events are not sent to a process.
 MOST_SENT = 1_000_000
 
+#: What is asked of all.
+CELL = ["events", "window", "task"]
+
 #: Said of who was too slow before.
 LATER = "took too long for less"
 
 _PAGE = """\
 # Peers
 
+![How many times as long as cepbench the peers take, by task and number of events](peers.svg)
+
+{found}
+
+Seven patterns over one event a second of ten types, in windows of 5, 20 and 50 minutes; all matches are made, and equal event by
+event before anything is timed. Times are of CPU in one thread, with everything in memory before. cepbench reads one stream of all
+types, whose rows by type it keeps from the second query on, and chooses a plan and an engine each time; the others have a table
+for each type, and queries that were written by hand for the pattern, the best that we found: `benchmarks/peer_queries.py`.
+Measured at {commit} on {processor}.
+
 ```sh
 make peers          # chDB, CORE and Flink, each in an environment of its own
 make bench-peers BENCH_ARGS="--page docs/peers.md"
 ```
 
-Seven patterns, one event a second of ten types, all matches made and equal event by event before anything is timed; CPU time in
-one thread, with everything in memory before. cepbench reads one stream of all types, whose rows by type it keeps from the second
-query on, and chooses a plan and an engine each time; the others have a table for each type, and queries that were written by
-hand for the pattern, the best that we found:
-`benchmarks/peer_queries.py`. Measured at {commit} on {processor}.
+## The numbers
 
 ```text
 {printed}
@@ -289,30 +301,71 @@ def _cell(
     return [{"note": "", "matches": sum(expected.values())} | row for row in rows]
 
 
-def summary(rows: pd.DataFrame) -> str:
-    """Millions of events a second by cell, ours and how many times as fast it is as each other's best way."""
+def best_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Seconds of each peer's best way, a median, in columns; by ``events``, ``window`` and ``task``."""
     timed = rows[rows["seconds"].notna()]
     peer = timed["contestant"].str.replace(r"^(DuckDB|Polars) .*", r"\1", regex=True)
-    keys = ["events", "window", "task"]
-    by_way = timed.assign(peer=peer).groupby([*keys, "peer", "contestant"], sort=False)["seconds"]
-    best = by_way.median().groupby([*keys, "peer"], sort=False).min().unstack("peer")
-    spread = timed[timed["contestant"] == OURS].groupby(keys, sort=False)["seconds"]
+    by_way = timed.assign(peer=peer).groupby([*CELL, "peer", "contestant"], sort=False)["seconds"]
+    best = by_way.median().groupby([*CELL, "peer"], sort=False).min().unstack("peer")
+    return best.reindex(columns=[OURS, *best.columns.drop(OURS, errors="ignore")])
+
+
+def found_of(best: pd.DataFrame) -> str:
+    """In how many cells who is fastest, and where others are."""
+    first = best.idxmin(axis=1)
+    number = first.value_counts()
+    lines = [
+        f"Of {len(best)} cells (a task, a number of events, a window) {OURS} is the fastest in "
+        f"{number.get(OURS, 0)}"
+        + "".join(f", {name} in {its}" for name, its in number.drop(OURS, errors="ignore").items())
+        + ". Others are ahead of it:"
+    ]
+    ahead = best.drop(columns=OURS).rdiv(best[OURS], axis=0).stack()
+    ahead = ahead[ahead > 1]
+    for task, its in sorted(ahead.groupby("task"), key=lambda group: -group[1].max()):
+        names = [
+            f"{name} up to {times.max():.1f} times ({len(times)} of {best[name].xs(task, level='task').notna().sum()} cells)"
+            for name, times in sorted(its.groupby("peer"), key=lambda group: -group[1].max())
+        ]
+        lines.append(f"- **{task}**: {', '.join(names)}")
+    lines[1:1] = [""]
+    return "\n".join(lines) if len(lines) > 2 else lines[0].replace(" Others are ahead of it:", "")
+
+
+def chart_of(best: pd.DataFrame) -> Chart:
+    """How many times as long as cepbench each peer takes: a panel a number of events, a mark a window."""
+    ratios = best.drop(columns=OURS).div(best[OURS], axis=0)
+    rows = ratios.stack().rename("times").reset_index()
+    looks = {
+        name: style_of(generator, "order")
+        for name, generator in zip(ratios, cep.PLAN_GENERATORS, strict=False)
+    }
+    panels = [
+        Panel(0, place, [f"{events:,} events"], [Marks(its, "times", "task", looks, "peer", opacity=0.8)])
+        for place, (events, its) in enumerate(rows.groupby("events"))
+    ]
+    tasks = tuple(dict.fromkeys(best.index.get_level_values("task")))
+    return Chart(
+        f"Peers beside {OURS}: CPU time for the same matches",
+        Axis(f"times as long as {OURS}", log=True, one=True),
+        Axis(names=tasks),
+        panels,
+        explained=f"Right of the line {OURS} is faster. A mark for each window: 5, 20 and 50 minutes.",
+        size=(300, 300),
+    )
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """Millions of events a second by cell, ours and how many times as long as it others take, each by its best way."""
+    best = best_of(rows)
+    spread = rows[rows["contestant"] == OURS].groupby(CELL, sort=False)["seconds"]
     events = best.index.get_level_values("events").to_numpy()
-    others = best.drop(columns=OURS)
-    ratios = others.div(best[OURS], axis=0)
-    ahead = ratios.stack()
-    ahead = 1 / ahead[ahead < 1]
-    first = [
-        f"{name} is ahead on {task}, up to {its.max():.1f} times as fast, in {len(its)} of "
-        f"{ratios.xs(task, level='task')[name].notna().sum()} cells"
-        for (name, task), its in sorted(
-            ahead.groupby(["peer", "task"]), key=lambda group: -group[1].max()
-        )
-    ] or ["Nobody is ahead on any cell."]
-    rate = (events / best[OURS] / 1e6).map("{:.1f}".format)
-    low, high = ((events / its / 1e6).map("{:.1f}".format) for its in (spread.max(), spread.min()))
+    ratios = best.drop(columns=OURS).div(best[OURS], axis=0)
+    rate, low, high = (
+        (events / its / 1e6).map("{:.1f}".format) for its in (best[OURS], spread.max(), spread.min())
+    )
     shown = ratios.map(lambda ratio: "" if np.isnan(ratio) else f"{ratio:.3g}")
-    matches = timed.groupby(keys, sort=False)["matches"].first()
+    matches = rows[rows["seconds"].notna()].groupby(CELL, sort=False)["matches"].first()
     shown.insert(0, OURS, rate + " [" + low + ", " + high + "]")
     shown.insert(0, "matches", matches.map("{:,}".format))
     counted = (
@@ -327,7 +380,7 @@ def summary(rows: pd.DataFrame) -> str:
     unknown = rows[~rows["note"].isin(["", LATER])]
     reasons = unknown.drop_duplicates(["contestant", "note"])
     notes = [f"{row.contestant}, {row.task}: {row.note}" for row in reasons.itertuples()]
-    lines = [*first, *wrap(counted, _WIDTH), *tables, *notes]
+    lines = [*wrap(counted, _WIDTH), *tables, *notes]
     return "\n".join(map(str.rstrip, lines))
 
 
@@ -361,12 +414,14 @@ def main(arguments: Sequence[str]) -> None:
         f"{cep.__version__}, DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy "
         f"{np.__version__}, one thread each; load of the machine {load}"
     )
-    printed = "\n".join([*wrap(first, _WIDTH), summary(rows)])
-    print(printed)
+    best = best_of(rows)
+    found, printed = found_of(best), "\n".join([*wrap(first, _WIDTH), summary(rows)])
+    print(found, printed, sep="\n\n")
     if given.page:
-        given.page.write_text(
-            _PAGE.format(commit=commit(), processor=processor(), printed=printed), encoding="utf-8"
-        )
+        page = _PAGE.format(found=found, commit=commit(), processor=processor(), printed=printed)
+        given.page.write_text(page, encoding="utf-8")
+        picture = static_chart(chart_of(best))
+        picture.savefig(given.page.with_suffix(".svg"), metadata={"Date": None})
     write(rows, given.out)
 
 

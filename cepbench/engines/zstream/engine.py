@@ -8,6 +8,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,17 @@ SAMPLE = 1024
 _NO_MEMBERS = np.empty(0, np.int64)
 
 
+class _Events(NamedTuple):
+    """The events of a batch."""
+
+    batch: EventStream
+    first_position: int
+    codes: np.ndarray  #: int32 (events,), of their types
+    timestamps: np.ndarray  #: int64 (events,)
+    codes_of: Mapping[str | None, list[int]]  #: the types that are of the type of each leaf
+    kept: Mapping[int, np.ndarray]  #: the rows of the events of types, if the batch keeps them
+
+
 def _codes_of(types: Sequence[str | None], batch: EventStream) -> dict[str | None, list[int]]:
     return {kind: batch.codes_of(kind).tolist() for kind in types}
 
@@ -53,7 +65,8 @@ class ZStreamEngine(PlanEngine):
     """Finds the matches of a branch without KL, or counts those of several that differ in leaves,
     which :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
 
-    A round has ``batch_size`` events at most, or is one timestamp if latencies are measured. With
+    A round has ``batch_size`` events at most, and goes on after so many until it has a quarter as many for the leaf
+    buffers; or it is one timestamp if latencies are measured. With
     ``hashing`` equalities are evaluated by hashing; ``as_given``, the plan is, operator by operator, and
     their work is counted.
     """
@@ -74,7 +87,7 @@ class ZStreamEngine(PlanEngine):
             reports=task.reports,
             groups=tuple(task.groups),
         )
-        self._batch_size = batch_size
+        self._batch_size, self._as_given = batch_size, as_given
         #: Events in the next round.
         self._size = batch_size
         #: int64 (2,); the number of idle and of assembly rounds.
@@ -137,33 +150,23 @@ class ZStreamEngine(PlanEngine):
                     self._expire(now, None)
                 batch = None
         if batch is not None:
-            codes, most = type_codes_of(batch), self._sides.most
-            timestamps = read_only(np.ascontiguousarray(batch.timestamps))
-            codes_of = self._codes_of.of(batch)
-            single = sorted({kinds[0] for kinds in codes_of.values() if len(kinds) == 1})
-            kept = dict(zip(single, batch.rows_of_codes(single) or (), strict=False))
+            events, most = self._events_of(batch, first_position), self._sides.most
             begin = 0
             while begin < len(batch):
-                stop = self._end_of_round(timestamps, begin)
-                events = slice(begin, stop)
-                if not all(leaf.has_room(most * (stop - begin)) for leaf in self._leaves):
-                    room = max(stop - begin, min(self._batch_size, len(batch) - begin))
-                    self._make_room(most * room)
-                stops = [leaf.stop for leaf in self._leaves]
+                stop, stops = begin, [leaf.stop for leaf in self._leaves]
                 try:
-                    self._take(
-                        batch,
-                        codes[events],
-                        timestamps[events],
-                        codes_of,
-                        kept,
-                        begin,
-                        first_position,
-                    )
-                    found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
+                    while stop == begin or (stop < len(batch) and self._goes_on(stops)):
+                        first, stop = stop, self._end_of_step(events.timestamps, stop)
+                        if not all(leaf.has_room(most * (stop - first)) for leaf in self._leaves):
+                            # For two steps, so that few added events need none for the next ones.
+                            room = max(stop - first, min(self._batch_size, len(batch) - first))
+                            dropped = self._make_room(2 * most * room)
+                            stops = [its - gone for its, gone in zip(stops, dropped, strict=True)]
+                        self._take(events, first, stop)
+                    found += self._round(int(events.timestamps[stop - 1]), stop - begin, chunks)
                     begin = stop
                 except TooManyRecords:
-                    self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
+                    self._size = max(FEWEST_EVENTS, min(self._size, stop - begin) // 2)
                 finally:
                     for number, before in enumerate(stops):
                         leaf = self._leaves[number]
@@ -200,29 +203,26 @@ class ZStreamEngine(PlanEngine):
         waits = self._pending.shape[1] or len(self.latencies)
         return not waits and not self._has_own.any_of(batch)
 
-    def _make_room(self, events: int) -> None:
-        """Have leaf buffers hold what is stored and so many events more."""
+    def _make_room(self, events: int) -> list[int]:
+        """Have leaf buffers hold what is stored and so many events more; returns the rows that each dropped."""
         dropped = [leaf.make_room(events) for leaf in self._leaves]
         for number, join in enumerate(self.operators.joins):
             moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
             self._records[number] = self._records[number] - moved
         self._pending = self._pending - moved
+        return dropped
 
-    def _take(
-        self,
-        batch: EventStream,
-        codes: np.ndarray,
-        timestamps: np.ndarray,
-        codes_of: Mapping[str | None, list[int]],
-        kept: Mapping[int, np.ndarray],
-        first: int,
-        first_position: int,
-    ) -> None:
-        """Add the events of a round, which begins at row ``first``, to the leaf buffers.
+    def _events_of(self, batch: EventStream, first_position: int) -> _Events:
+        codes_of = self._codes_of.of(batch)
+        single = sorted({kinds[0] for kinds in codes_of.values() if len(kinds) == 1})
+        kept = dict(zip(single, batch.rows_of_codes(single) or (), strict=False))
+        timestamps = read_only(np.ascontiguousarray(batch.timestamps))
+        return _Events(batch, first_position, type_codes_of(batch), timestamps, codes_of, kept)
 
-        ``codes_of`` has the codes of the batch's types that are of the type of each leaf, ``kept`` the rows of
-        the events of each code, if the batch keeps them.
-        """
+    def _take(self, events: _Events, first: int, stop: int) -> None:
+        """Add the events from row ``first`` to before row ``stop`` to the leaf buffers."""
+        batch, codes_of = events.batch, events.codes_of
+        codes, timestamps = events.codes[first:stop], events.timestamps[first:stop]
         for number, variable in enumerate(self.layout.leaves):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
             columns, filters = self.operators.values[number], self.layout.filters[number]
@@ -239,10 +239,9 @@ class ZStreamEngine(PlanEngine):
             elif len(kinds) > 1:
                 rows = first + batch[first : first + len(codes)].rows_of(variable.type)
                 times[: len(rows)] = batch.timestamps[rows]
-            elif kinds[0] in kept:
-                rows = kept[kinds[0]]
-                begin, end = np.searchsorted(rows, (first, first + len(codes)))
-                rows = rows[begin:end]
+            elif kinds[0] in events.kept:
+                rows = events.kept[kinds[0]]
+                rows = rows[slice(*rows.searchsorted((first, stop)))]
                 if not filters:
                     times[: len(rows)] = batch.timestamps[rows]
             elif not (filters or columns or leaf.has_positions):
@@ -258,7 +257,7 @@ class ZStreamEngine(PlanEngine):
                 continue
             new = slice(leaf.stop, leaf.stop + len(rows))
             if leaf.has_positions:
-                np.add(rows, first_position, out=leaf.positions[new])
+                np.add(rows, events.first_position, out=leaf.positions[new])
             for expression, column in columns.items():
                 leaf.values[column, new] = self.values(expression, batch, rows)
             leaf.stop = new.stop
@@ -276,7 +275,14 @@ class ZStreamEngine(PlanEngine):
             found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
         return np.sort(np.concatenate(found))
 
-    def _end_of_round(self, times: np.ndarray, begin: int) -> int:
+    def _goes_on(self, stops: Sequence[int]) -> bool:
+        """Whether a round goes on: so few events were added to the leaf buffers that a round is not worth its start."""
+        if self._as_given or len(self.latencies) or self._size <= FEWEST_EVENTS:
+            return False
+        added = sum(leaf.stop - before for leaf, before in zip(self._leaves, stops, strict=True))
+        return 4 * added < self._size
+
+    def _end_of_step(self, times: np.ndarray, begin: int) -> int:
         if len(self.latencies):
             return int(np.searchsorted(times, times[begin], "right"))
         return min(begin + self._size, len(times))
