@@ -22,6 +22,7 @@ from textwrap import wrap
 from typing import Any
 
 import duckdb
+import matplotlib
 import numpy as np
 import pandas as pd
 from bench_history import commit, processor
@@ -341,7 +342,12 @@ def chart_of(best: pd.DataFrame) -> Chart:
         for name, generator in zip(ratios, cep.PLAN_GENERATORS, strict=False)
     }
     panels = [
-        Panel(0, place, [f"{events:,} events"], [Marks(its, "times", "task", looks, "peer", opacity=0.8)])
+        Panel(
+            0,
+            place,
+            [f"{events:,} events"],
+            [Marks(its, "times", "task", looks, "peer", opacity=0.8)],
+        )
         for place, (events, its) in enumerate(rows.groupby("events"))
     ]
     tasks = tuple(dict.fromkeys(best.index.get_level_values("task")))
@@ -362,7 +368,8 @@ def summary(rows: pd.DataFrame) -> str:
     events = best.index.get_level_values("events").to_numpy()
     ratios = best.drop(columns=OURS).div(best[OURS], axis=0)
     rate, low, high = (
-        (events / its / 1e6).map("{:.1f}".format) for its in (best[OURS], spread.max(), spread.min())
+        (events / its / 1e6).map("{:.1f}".format)
+        for its in (best[OURS], spread.max(), spread.min())
     )
     shown = ratios.map(lambda ratio: "" if np.isnan(ratio) else f"{ratio:.3g}")
     matches = rows[rows["seconds"].notna()].groupby(CELL, sort=False)["matches"].first()
@@ -420,8 +427,9 @@ def main(arguments: Sequence[str]) -> None:
     if given.page:
         page = _PAGE.format(found=found, commit=commit(), processor=processor(), printed=printed)
         given.page.write_text(page, encoding="utf-8")
-        picture = static_chart(chart_of(best))
-        picture.savefig(given.page.with_suffix(".svg"), metadata={"Date": None})
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cepbench"}):
+            picture = static_chart(chart_of(best))
+            picture.savefig(given.page.with_suffix(".svg"), metadata={"Date": None})
     write(rows, given.out)
 
 

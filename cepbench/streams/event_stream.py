@@ -216,6 +216,8 @@ class EventStream:
                 "this stream is a part of another one, and the positions of its events there are "
                 "unknown; read it with positions=True"
             )
+        if isinstance(self.positions, range):  # which asarray goes through one by one
+            return np.arange(self.positions.start, self.positions.stop, dtype=np.int64)
         return np.asarray(self.positions, np.int64)
 
     def counts_by_type(self) -> dict[str, int]:

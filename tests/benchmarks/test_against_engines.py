@@ -223,8 +223,11 @@ def test_peers(bench, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("CEPBENCH_PEERS", str(tmp_path / "none"))
     out = tmp_path / "rows.parquet"
     few = ["--events", "3000", "--windows", "300", "1200", "--repetitions", "2"]
-    bench.main([*few, "--out", str(out)])
+    page = tmp_path / "peers.md"
+    bench.main([*few, "--out", str(out), "--page", str(page)])
     rows, shown = pd.read_parquet(out), capsys.readouterr().out
+    assert "the fastest in" in page.read_text(encoding="utf-8")
+    assert "Peers beside cepbench" in page.with_suffix(".svg").read_text(encoding="utf-8")
     timed = rows[rows["repetition"] >= 0]
     for task in bench.TASKS:
         its = timed[timed["task"] == task.name]
@@ -268,6 +271,11 @@ def test_the_first_lines_name_who_is_ahead(bench) -> None:
     slow, quick, best = ("DuckDB", 0.5), ("DuckDB to_sql", 0.05), ("cepbench", 0.1)
     rows = [row("keyed", *its) for its in (slow, quick, best)]
     rows += [row("AND", *its) for its in (slow, best)]
-    shown = bench.summary(pd.DataFrame(rows)).splitlines()
-    assert shown[0] == "DuckDB is ahead on keyed, up to 2.0 times as fast, in 1 of 1 cells"
+    rows = pd.DataFrame(rows)
+    found, shown = bench.found_of(bench.best_of(rows)), bench.summary(rows).splitlines()
+    assert found.splitlines()[0] == (
+        "Of 2 cells (a task, a number of events, a window) cepbench is the fastest in 1, DuckDB in 1. "
+        "Others are ahead of it:"
+    )
+    assert found.splitlines()[-1] == "- **keyed**: DuckDB up to 2.0 times (1 of 1 cells)"
     assert "10.0 [10.0, 10.0]" in shown[-2] and shown[-1].split()[-1] == "5"

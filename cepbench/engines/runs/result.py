@@ -411,7 +411,8 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        if all(its is None for its in (self.found, self.graph, self.counted, self.values)):
+        kept = (self.found, self.graph, self.values)
+        if all(its is None for its in kept) and (self.counted is None or stream.positions is None):
             return self
         return replace(self, places=stream.whole_positions())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,8 +167,9 @@ def test_positions_in_the_whole_stream() -> None:
             again.select(result.arrow.column_names).to_pylist()
         )
     assert len(cep.evaluate(pattern, whole[2:], plan).matches) > 1
-    counted = cep.evaluate(pattern, whole[2:], plan, output="count")
-    assert counted.in_whole_stream(whole[2:]) is counted
+    part = replace(whole, positions=None)
+    counted = cep.evaluate(pattern, part, plan, output="count")
+    assert counted.in_whole_stream(part) is counted
 
 
 def test_with_the_events_of_branches_that_lack_a_set() -> None:
