@@ -22,6 +22,7 @@ from cepbench.patterns.equivalences import equated
 from cepbench.patterns.model import Aggregate, Operator, Pattern
 from cepbench.patterns.neighbours import neighbours_of
 from cepbench.patterns.reach import with_shared_keys
+from cepbench.patterns.stars import stars_of
 from cepbench.planning.costs.expected_rows import ExpectedRows
 from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.costs.unit_costs import COUNTING, TREE, unit_costs
@@ -183,10 +184,14 @@ class EngineRows(ExpectedRows):
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
         """Of joins along a plan, or ``backwards`` from the last item on."""
         work = dict.fromkeys(
-            ("made", "paired", "paired_rows", "equal", "equal_rows", "visited", "sets", "steps"),
+            (
+                "made", "crossed", "paired", "paired_rows", "equal", "equal_rows", "visited", "sets",
+                "steps",
+            ),
             0.0,
-        )
+        )  # fmt: skip
         closed = counts and not (self.stepwise or self.aggregated)
+        crosses = not (counts and self._is_star)
         for node in post_order(tree):
             if not isinstance(node, tuple):
                 continue
@@ -197,6 +202,8 @@ class EngineRows(ExpectedRows):
             beside = [name for name in names if name not in apart]
             of_rows = "_rows" if len(names) > 2 else ""
             between = [(one, other) for one in apart for other in beside]
+            if crosses and len(apart) > 1 < len(beside) and self._crosses(apart, beside):
+                work["crossed"] += self.rows(names, apart)
             if any({*pair} in self.compared_pairs for pair in between):
                 paired = self.rows(names, apart)
                 work[f"paired{of_rows}"] += paired
@@ -209,22 +216,52 @@ class EngineRows(ExpectedRows):
                 work["steps"] += _LOOKS * self.rows(beside or apart)
         return self._base | work
 
+    @cached_property
+    def _is_star(self) -> bool:
+        """Whether the matches of a SEQ can be counted around one event, without joins."""
+        if not self.in_order or self.checks or self.sets or self.equal_names:
+            return False
+        pairs = (tuple(sorted(map(self.names.index, its))) for its in self.compared_pairs)
+        return bool(stars_of(tuple(range(len(self.names))), frozenset(pairs), is_root=True))
+
+    def _crosses(self, one: list[str], other: list[str]) -> bool:
+        """Whether more than a range of one event tells which rows of two nodes fit."""
+        if not self.in_order:
+            return True
+        before, after = sorted((one, other), key=lambda its: self.names.index(its[0]))
+        between = ({x, y} for x in before[:-1] for y in after)
+        is_behind = self.names.index(before[-1]) < self.names.index(after[0])
+        return not is_behind or any(pair in self.compared_pairs for pair in between)
+
     def run(self) -> dict[str, float]:
         """Of runs of an automaton, each by itself."""
-        starts = self.rates[self.names[0]]
+        first, starts = self.names[0], self.rates[self.names[0]]
         if self.strategy == "next":
-            reads = sum(1 + self.sizes[name] * (name in self.sets) for name in self.names[1:])
+            reads = 0.0
+            for name in self.names[1:]:
+                # In the rest of the window, of a run's partition.
+                share = self.selectivity(first, name) if self.is_partitioned else 1.0
+                fitting = self.sizes[name] * share
+                reads += fitting if name in self.sets else -math.expm1(-fitting)
             work = dict.fromkeys(("visits", "made"), starts * reads + self.found)
         else:
             prefixes = [self.names[:size] for size in range(2, len(self.names) + 1)]
             hashed = self.is_partitioned
             work = {
                 "visits": sum(
-                    self.rows(its, its[-1:], hashed=hashed, kept=False) for its in prefixes
+                    self.rows(its, its[-1:], hashed=hashed, kept=False) + self._looped(its)
+                    for its in prefixes
                 ),
                 "made": sum(self.rows(its, kept=False) for its in prefixes),
             }
         return self._base | work | {"starts": starts}
+
+    def _looped(self, names: list[str], *, sets: bool = True) -> float:
+        """What runs that have bound a set last read of its later events in the window."""
+        if names[-1] not in self.sets or self.strategy.endswith("_contiguity"):
+            return 0.0
+        share = self.selectivity(names[0], names[-1]) if self.is_partitioned else 1.0
+        return self.rows(names, kept=False, sets=sets) * self.sizes[names[-1]] * share / len(names)
 
     def merged(self) -> dict[str, float]:
         """Of runs of which those of equal values are one."""
@@ -240,12 +277,27 @@ class EngineRows(ExpectedRows):
                 [*read, following], (following,), hashed=self.is_partitioned,
                 kept=False, sets=bool(read & self.aggregated),
             )  # fmt: skip
+            # Runs of equal values are one, and other values do not differ.
+            values = math.prod(self._values(name, place) for name in read)
+            its = min(its, self.rates[following] * values)
             if following in self.stepwise | self.aggregated:
-                its += self.rates[following] * self.sizes[following] / 2 * (1 + len(read))
+                its += self._looped(
+                    [*(its for its in before if its in read), following], sets=False
+                )
             visits += its
         # Merged runs are no more than all.
         work["visits"] = visits if self.strategy == "next" else min(visits, work["visits"])
         return work
+
+    def _values(self, name: str, place: int) -> float:
+        """How many values an item has that those from a place on are to equal; infinite if they compare it."""
+        others = self.names[place:]
+        if name in self.aggregated | self.stepwise or any(
+            {name, other} in self.compared_pairs for other in others
+        ):
+            return math.inf
+        equal = (self.selectivity(name, its) for its in others if self.is_equal(name, its))
+        return 1.0 / max(min(equal), SMALLEST)
 
     def _is_read_later(self, name: str, place: int) -> bool:
         """Whether items from a place on are compared with those before it by more than the partition."""

@@ -9,8 +9,9 @@ import pytest
 import cepbench as cep
 from cepbench.experiments.sweeps.unit_costs import errors, fitted, measured, measured_alone
 from cepbench.planning.costs import unit_costs
-from cepbench.planning.costs.engine_work import FORMS
+from cepbench.planning.costs.engine_work import FORMS, expected_work, priced_in
 from cepbench.planning.costs.reuse_calibrated import Work
+from cepbench.planning.statistics.measure import active_time
 
 
 def test_kinds_of_work_have_costs() -> None:
@@ -119,3 +120,74 @@ def test_a_damaged_file_is_not_read(folder, text: str) -> None:
     file.write_text(text, encoding="utf-8")
     unit_costs.unit_costs.cache_clear()
     assert unit_costs.unit_costs() == unit_costs.FIXED
+
+
+_V = "b[i].price < b[i-1].price AND b[1].price < a.price AND c.price > a.price"
+_V_SHAPE = f"SEQ(A a, KL(B b), C c) WHERE {_V}"
+_FALLS = "SEQ(ANY a, KL(ANY b), ANY c) WHERE b[i].price < b[i-1].price AND c.price > b[last].price"
+_BY_ID = "STRATEGY partition_contiguity(id)"
+
+#: Patterns over a stream → milliseconds of tree, sase and sase-backtrack to count, measured once on one machine.
+_RECORDED = {
+    f"{_V_SHAPE} STRATEGY strict_contiguity WITHIN 50 units": (5.9, 4.4, 2.1),
+    f"{_V_SHAPE} STRATEGY strict_contiguity WITHIN 500 units": (6.6, 4.1, 2.2),
+    f"{_V_SHAPE} {_BY_ID} WITHIN 50 units": (7.5, 4.8, 2.7),
+    f"{_V_SHAPE} {_BY_ID} WITHIN 500 units": (8.8, 4.8, 2.3),
+    f"{_FALLS} STRATEGY strict_contiguity WITHIN 50 units": (22, 11, 2.3),
+    f"{_FALLS} {_BY_ID} WITHIN 50 units": (13, 11, 2.3),
+    f"{_FALLS} {_BY_ID} WITHIN 500 units": (48, 11, 2.3),
+    "SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 20 units": (3.3, 2.1, 2.1),
+    "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units": (4.7, 2.8, 5.5),
+    "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 200 units": (4.8, 2.3, 27),
+    "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 60 units": (3.3, 1.8, 8.4),
+    "SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x WITHIN 200 units": (7, 2.6, 3.9),
+    "SEQ(A a, B b, C c) WHERE [id] WITHIN 100 units": (5.9, 2.6, 3.4),
+    "SEQ(A a, B b, C c) WHERE a.id = b.id WITHIN 100 units": (3.6, 1.9, 6.2),
+    "SEQ(A a, B b, C c) WITHIN 40 units": (2.1, 1.6, 4.7),
+    "SEQ(A a, B b) WHERE a.x < b.x WITHIN 400 units": (2.9, 2.5, 5.5),
+    "SEQ(A a, B b) WITHIN 100 units": (1.4, 1.8, 2.6),
+    "SEQ(D a, B b) WITHIN 10 units": (2.2, 1.6, 1.2),
+}
+
+#: The same of patterns for which an engine is chosen by the costs that are fitted to those above.
+_CHOSEN_FOR = {
+    f"{_V_SHAPE} WITHIN 10 units": (6.6, 7.3, 2.5),
+    f"{_V_SHAPE} WITHIN 20 units": (7.6, 14, 4.3),
+    f"{_V_SHAPE} WITHIN 40 units": (29, 33, 35),
+    f"{_V_SHAPE} WITHIN 60 units": (169, 63, 575),
+    f"{_V_SHAPE} WITHIN 70 units": (419, 84, 2295),
+}
+
+
+def test_engines_chosen_by_costs_of_recorded_times_are_fast() -> None:
+    """Expected work that is wrong for some patterns makes prices wrong, and the choice for others."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCD"), 4000, p=[0.3, 0.3, 0.3, 0.1]),
+            "time": np.arange(4000),
+            "id": rng.integers(0, 5, 4000),
+            "x": rng.random(4000),
+            "price": 100 + np.cumsum(rng.normal(0, 0.3, 4000)),
+        }
+    )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    rows = []
+    for body, times in (_RECORDED | _CHOSEN_FOR).items():
+        pattern = cep.parse(f"PATTERN {body}")
+        statistics = cep.measure_statistics(pattern, stream)
+        plan, active = cep.plan(pattern, statistics), active_time(pattern, stream)
+        work = expected_work(pattern, statistics, plan, counts=True)
+        for engine, milliseconds in zip(("tree", "sase", "sase-backtrack"), times, strict=True):
+            name, form = priced_in(engine, work)
+            amounts = {kind: active * amount for kind, amount in work[form].items()}
+            known = {"body": body, "evaluator": name, "nanoseconds": 1e6 * milliseconds}
+            rows.append(known | amounts | {"opened": 1.0})
+    runs = pd.DataFrame(rows).fillna(0.0)
+    costs = fitted(runs[runs["body"].isin(_RECORDED)], "alone")
+    for body, times in _CHOSEN_FOR.items():
+        expected = [
+            sum(row[kind] * cost for kind, cost in costs[row["evaluator"]].items())
+            for _, row in runs[runs["body"] == body].iterrows()
+        ]
+        assert times[int(np.argmin(expected))] <= 1.5 * min(times), (body, expected)

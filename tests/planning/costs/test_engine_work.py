@@ -121,6 +121,48 @@ def test_merged_runs_are_no_more_than_all(stream: cep.EventStream) -> None:
     assert work["merged"]["visits"] < work["runs"]["visits"]
 
 
+@pytest.mark.parametrize(
+    ("body", "length", "engine", "form"),
+    [
+        # Merged runs differ in the values of id alone.
+        ("SEQ(A a, B b, C c, D d) WHERE a.id = d.id AND b.id = c.id", 3000, "sase", "merged"),
+        ("SEQ(A a, KL(B b), C c) WHERE sum(b.x) > 1", 1000, "sase-basic", "runs"),
+        ("SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next", 500, "sase-basic", "runs"),
+        ("SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next", 9000, "sase-basic", "runs"),
+    ],
+)
+def test_runs_are_looked_at_about_as_often_as_expected(
+    body: str, length: int, engine: str, form: str, stream: cep.EventStream
+) -> None:
+    text = f"PATTERN {body} WITHIN {length} units"
+    found = cep.evaluate(text, stream, evaluator=engine, output="count").metrics.work["run_visits"]
+    assert found / 1.7 < _work(text, stream)[form]["visits"] < found * 1.7
+
+
+def test_joins_of_two_joins_look_at_all_pairs_where_no_range_tells_which_fit() -> None:
+    names = "abcd"
+    statistics = cep.Statistics(rates=dict.fromkeys(names, 1.0), stream_rate=4.0)
+    items = ", ".join(f"{name.upper()} {name}" for name in names)
+    inside, apart, left_deep = (
+        (("a", "d"), ("b", "c")),
+        (("a", "b"), ("c", "d")),
+        ((("a", "b"), "c"), "d"),
+    )
+    for where, tree, counts, crosses in (
+        ("a.id = d.id", inside, True, True),
+        ("a.id = d.id", apart, True, False),
+        ("a.id = d.id", left_deep, True, False),
+        ("b.x < c.x", apart, False, False),
+        ("a.x < c.x", apart, False, True),
+        # Counted around the event of a.
+        ("a.x < d.x", inside, True, False),
+        ("a.x < d.x", inside, False, True),
+    ):
+        pattern = cep.parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN 9 seconds")
+        its = expected_work(pattern, statistics, cep.TreePlan(tree), counts=counts)["joins"]
+        assert (its["crossed"] > 0.0) == crosses, (where, tree, counts)
+
+
 def test_kinds_of_work_are_those_that_have_costs(stream: cep.EventStream) -> None:
     work = _work("PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE [id] WITHIN 900 units", stream)
     assert work.keys() == _KINDS.keys()
