@@ -13,8 +13,9 @@ import pandas as pd
 import pyarrow as pa
 
 from cepbench.arguments import elements
+from cepbench.engines.aggregation.chosen import faster
 from cepbench.engines.aggregation.live import Aggregator, check_no_trigger, ticks_of
-from cepbench.engines.aggregation.opening import is_e_cube
+from cepbench.engines.aggregation.opening import is_e_cube, tasks_of
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.tables import QueryRows, arrow_of, frame_of, shown_number
@@ -45,6 +46,7 @@ class _Values:
     metrics: AggregateMetrics
     rows: Any
     at: bool
+    reason: str | None = None
 
     @property
     def _queries(self) -> Mapping[str, QueryRows]:
@@ -92,8 +94,9 @@ class _Values:
         """The number of values, the method and the time, in one line."""
         listed = self._queries
         of = "" if "" in listed else f" of {len(listed)} queries"
+        why = f" ({self.reason})" if self.reason else ""
         return (
-            f"{sum(len(its.rows) for its in listed.values()):,} values{of} by {self.method} over "
+            f"{sum(len(its.rows) for its in listed.values()):,} values{of} by {self.method}{why} over "
             f"{self.metrics.events:,} events in {self.metrics.seconds:.3g} s"
         )
 
@@ -119,6 +122,9 @@ class AggregateResult(_Values):
     metrics: AggregateMetrics
     rows: Rows
     at: bool  #: whether the values are at given times
+    #: Why the method was chosen, by a sample of the stream; None if it was given, or is the first one that
+    #: runs the pattern.
+    reason: str | None = None
 
     @property
     def _queries(self) -> Mapping[str, QueryRows]:
@@ -194,7 +200,8 @@ def aggregate(
     stream, type, time
         See :func:`cepbench.evaluate`.
     method, sharing, emit, scope, evaluator
-        See :class:`Aggregator`.
+        See :class:`Aggregator`. Of a pattern on a long stream the default is another method than there, if a
+        sample of the stream tells that it is faster.
     at : list of int or datetime, optional
         Times at which to give the value of each group seen so far, instead of after events; in any
         order. A datetime without a time zone is in UTC.
@@ -242,6 +249,12 @@ def aggregate(
             with errors_naming(name):
                 check_fit(query.without_aggregate(), stream)
                 check_types(query, stream)
+        choice = None
+        if method is None and not queries.by_query:
+            (task,) = tasks_of(queries, emit, scope, evaluator).values()
+            choice = faster(live.method, task, stream)
+        if choice is not None:
+            live = Aggregator(queries, choice.method, emit=emit, scope=scope)
     if at is None:
         rows = live.by_query(live.take(stream))
     else:
@@ -254,7 +267,8 @@ def aggregate(
     is_at = at is not None
     if queries.by_query:
         return WorkloadResult(queries, live.sharing, live.method, live.metrics, rows, is_at)
-    return AggregateResult(queries, live.method, live.metrics, rows[""].rows, is_at)
+    reason = None if choice is None else choice.reason
+    return AggregateResult(queries, live.method, live.metrics, rows[""].rows, is_at, reason)
 
 
 def _planned(

@@ -16,6 +16,8 @@ from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.costs.engine_work import expected_seconds, joining_seconds
+from cepbench.planning.costs.expected_rows import ExpectedRows
+from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
@@ -31,6 +33,24 @@ class Chosen(NamedTuple):
     plan: AnyPlan | None
     evaluator: str | Evaluator | None
     choice: Choice | None
+
+
+class SampledMatches(NamedTuple):
+    """What a sample of a stream tells of the matches of a pattern without OR."""
+
+    matches: float  #: for each event of an item
+    firsts: float  #: events of the first item in a window; of a partition, those that an event of the last item fits
+
+
+def sampled_matches(pattern: Pattern, stream: EventStream) -> SampledMatches:
+    """What a sample of a stream, which the pattern fits, tells of its matches."""
+    statistics, _ = sampled(pattern, stream)
+    rows = ExpectedRows(pattern, statistics)
+    first, last = rows.names[0], rows.names[-1]
+    firsts = statistics.cardinality(first, rows.window)
+    if pattern.equivalences and first != last:
+        firsts *= rows.selectivity(first, last)
+    return SampledMatches(rows.all / max(sum(rows.rates.values()), SMALLEST), firsts)
 
 
 def chosen(

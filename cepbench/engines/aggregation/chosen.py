@@ -1,0 +1,80 @@
+"""The method of a pattern on a finite stream, where that of its place in the registry takes longer than another.
+
+A method that counts takes as long for an event as the window has others, or as its trees have levels, whether there
+are matches or not; ``two-step`` takes as long as there are matches. So few matches are listed where counting is slow: by
+``greta``, or in partitions, each with counters of its own. And ``a-seq`` reads a number for each first event in the
+window, but ``order-statistics`` sums over several levels for each event, once more for each digit of a float; so
+that the former is faster, unless there are many first events. Which of two is faster by half or more depends on
+these numbers alone, and on no price.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from cepbench.engines.aggregation.a_seq import A_SEQ
+from cepbench.engines.aggregation.greta import GRETA
+from cepbench.engines.aggregation.order_statistics import ORDER_STATISTICS
+from cepbench.engines.aggregation.protocol import AggregationTask
+from cepbench.engines.aggregation.registry import AGGREGATORS
+from cepbench.engines.aggregation.semirings import has_floats
+from cepbench.engines.aggregation.two_step import TWO_STEP
+from cepbench.engines.detection.chosen import sampled_matches
+from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.reach import with_shared_keys
+from cepbench.streams.event_stream import EventStream
+
+#: Events of a stream on which no method takes longer than two milliseconds more than another.
+_SHORT = 10_000
+
+#: Matches for each event of an item that are listed in the time in which they are counted, in partitions and by greta.
+_FEW, _FEW_BY_GRETA = 3.0, 50.0
+
+#: First events in a window whose numbers are read in the time of sums over levels; integers are added up more slowly,
+#: as their sums may have more than 64 bits.
+_MANY, _MANY_SUMS = 2_000.0, 50.0
+
+
+class ChosenMethod(NamedTuple):
+    """A method, and why."""
+
+    method: str
+    reason: str
+
+
+def faster(by_place: str, task: AggregationTask, stream: EventStream) -> ChosenMethod | None:
+    """A method that is expected to be faster for a stream that the pattern fits than the first one that runs it."""
+    pattern = with_shared_keys(task.pattern.without_aggregate())
+    counts = AGGREGATORS[by_place] is not TWO_STEP
+    if not counts or len(stream) < _SHORT or not pattern.window.length or pattern.order != "time":
+        return None
+    is_keyed, is_graph = bool(pattern.equivalences), by_place == GRETA.name
+    has_rival = by_place == ORDER_STATISTICS.name and (is_keyed or _runs_by_start(task))
+    if not (is_keyed or is_graph or has_rival):
+        return None
+    found = sampled_matches(pattern, stream)
+    if found.matches <= (_FEW_BY_GRETA if is_graph else _FEW if is_keyed else -1.0):
+        return ChosenMethod(
+            TWO_STEP.name, f"about {found.matches:.2g} matches for each event of an item"
+        )
+    most = _MANY_SUMS if _adds_integers(task, stream) else _MANY
+    if has_rival and found.firsts <= most and (not is_keyed or _runs_by_start(task)):
+        return ChosenMethod(A_SEQ.name, f"about {found.firsts:.2g} first events that may be joined")
+    return None
+
+
+def _runs_by_start(task: AggregationTask) -> bool:
+    with suppress(UnsupportedPatternError):
+        A_SEQ.open(task)
+        return True
+    return False
+
+
+def _adds_integers(task: AggregationTask, stream: EventStream) -> bool:
+    return any(
+        its.function in ("SUM", "AVG")
+        and its.attribute is not None
+        and not has_floats(stream.column(its.attribute))
+        for its in task.pattern.aggregates
+    )
