@@ -15,8 +15,7 @@ from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.sase.layout import MOST_FLAGS
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator, Pattern
-from cepbench.planning.costs.engine_work import expected_seconds, joining_seconds
-from cepbench.planning.costs.expected_rows import ExpectedRows
+from cepbench.planning.costs.engine_work import EngineRows, expected_seconds, joining_seconds
 from cepbench.planning.costs.logarithms import SMALLEST
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -45,12 +44,13 @@ class SampledMatches(NamedTuple):
 def sampled_matches(pattern: Pattern, stream: EventStream) -> SampledMatches:
     """What a sample of a stream, which the pattern fits, tells of its matches."""
     statistics, _ = sampled(pattern, stream)
-    rows = ExpectedRows(pattern, statistics)
+    (branch,) = pattern.branches()
+    rows = EngineRows(branch, statistics)
     first, last = rows.names[0], rows.names[-1]
     firsts = statistics.cardinality(first, rows.window)
     if pattern.equivalences and first != last:
         firsts *= rows.selectivity(first, last)
-    return SampledMatches(rows.all / max(sum(rows.rates.values()), SMALLEST), firsts)
+    return SampledMatches(rows.found / max(sum(rows.rates.values()), SMALLEST), firsts)
 
 
 def chosen(

@@ -12,7 +12,7 @@ import cepbench as cep
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
     """Three events of A and three of B, and four of others, in ten units of time."""
-    events = 10_000
+    events = 18_000
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -39,6 +39,7 @@ def stream() -> cep.EventStream:
         ("WHERE a.x < b.x AND [id] AGG COUNT WITHIN 400 units", "two-step"),
         ("WHERE a.x < b.x AND a.id = b.id AGG COUNT WITHIN 400 units", "two-step"),
         ("WHERE a.x < b.x AND [id] AGG COUNT WITHIN 5000 units", "a-seq"),
+        ("WHERE a.x < b.x AND [id] AGG SUM(a.n) WITHIN 2500 units", "order-statistics"),
         ("GROUP BY id AGG SUM(a.n) WITHIN 100 units", "two-step"),
         ("GROUP BY id AGG SUM(a.n) WITHIN 9000 units", "window-product"),
         ("AGG COUNT WITHIN 10 units", "window-product"),
@@ -58,6 +59,12 @@ def test_the_faster_method_is_taken_and_has_the_same_values(
     pd.testing.assert_frame_equal(result.values, expected.values, check_dtype=False)
 
 
+def test_sets_in_partitions_are_listed_if_they_are_small(stream: cep.EventStream) -> None:
+    query = "PATTERN SEQ(A a, KL(B b), N c) WHERE [id] AGG COUNT WITHIN {} units"
+    for length, method in ((50, "two-step"), (900, "window-product")):
+        assert cep.aggregate(query.format(length), stream).method == method
+
+
 def test_matches_are_listed_where_greta_would_count_few(stream: cep.EventStream) -> None:
     query = "PATTERN SEQ(A a, B b, N c) WHERE b.x < c.x AND a.n < c.n AND b.n < c.n AGG MAX(c.x) WITHIN {} units"
     for length, method in ((10, "two-step"), (200, "greta")):
@@ -68,7 +75,7 @@ def test_what_is_asked_for_and_short_streams_are_by_place(stream: cep.EventStrea
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x {}AGG COUNT WITHIN 300 units"
     seq, place = query.format(""), "order-statistics"
     assert cep.aggregate(seq, stream, place).method == place
-    assert cep.aggregate(seq, stream[:9_999]).method == place
+    assert cep.aggregate(seq, stream[:12_000]).method == place
     assert cep.aggregate(seq, stream, evaluator="tree").method == "two-step"
     assert cep.aggregate(cep.Workload({"q": seq}), stream).method == place
     # Nothing has a rate in a window of no length.
