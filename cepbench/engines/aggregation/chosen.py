@@ -17,7 +17,6 @@ from cepbench.engines.aggregation.a_seq import A_SEQ
 from cepbench.engines.aggregation.greta import GRETA
 from cepbench.engines.aggregation.order_statistics import ORDER_STATISTICS
 from cepbench.engines.aggregation.protocol import AggregationTask
-from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.aggregation.semirings import has_floats
 from cepbench.engines.aggregation.two_step import TWO_STEP
 from cepbench.engines.detection.chosen import sampled_matches
@@ -47,19 +46,16 @@ class ChosenMethod(NamedTuple):
 def faster(by_place: str, task: AggregationTask, stream: EventStream) -> ChosenMethod | None:
     """A method that is expected to be faster for a stream that the pattern fits than the first one that runs it."""
     pattern = with_shared_keys(task.pattern.without_aggregate())
-    counts = AGGREGATORS[by_place] is not TWO_STEP
-    if not counts or not pattern.window.length or pattern.order != "time":
-        return None
     is_keyed, is_graph = bool(pattern.equivalences), by_place == GRETA.name
     is_ranked = by_place == ORDER_STATISTICS.name
-    if not (is_keyed or is_graph or is_ranked):
+    if by_place == TWO_STEP.name or not pattern.window.length or pattern.order != "time":
         return None
     adds = any(its.function != "COUNT" for its in task.pattern.aggregates)
     by_type = stream.counts_by_type()
     events = sum(by_type.get(its.type or "", len(stream)) for its in pattern.variables)
     if events < (_SHORT if is_keyed or is_graph or adds else _SHORT_COUNTS):
         return None
-    has_rival = is_ranked and (is_keyed or _runs_by_start(task))
+    has_rival = is_ranked and _runs_by_start(task)
     if not (is_keyed or is_graph or has_rival):
         return None
     found = sampled_matches(pattern, stream)
@@ -70,7 +66,7 @@ def faster(by_place: str, task: AggregationTask, stream: EventStream) -> ChosenM
     most = _MANY
     if _adds_integers(task, stream):
         most = _MANY_SUMS if not is_keyed else -1.0
-    if has_rival and found.firsts <= most and (not is_keyed or _runs_by_start(task)):
+    if has_rival and found.firsts <= most:
         return ChosenMethod(A_SEQ.name, f"about {found.firsts:.2g} first events that may be joined")
     return None
 
