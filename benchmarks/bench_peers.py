@@ -368,12 +368,13 @@ def summary(rows: pd.DataFrame) -> str:
     events = best.index.get_level_values("events").to_numpy()
     ratios = best.drop(columns=OURS).div(best[OURS], axis=0)
     rate, low, high = (
-        (events / its / 1e6).map("{:.1f}".format)
+        (events / its.reindex(best.index) / 1e6).map("{:.1f}".format)
         for its in (best[OURS], spread.max(), spread.min())
     )
     shown = ratios.map(lambda ratio: "" if np.isnan(ratio) else f"{ratio:.3g}")
     matches = rows[rows["seconds"].notna()].groupby(CELL, sort=False)["matches"].first()
-    shown.insert(0, OURS, rate + " [" + low + ", " + high + "]")
+    ours = rate + " [" + low + ", " + high + "]"
+    shown.insert(0, OURS, ours.where(best[OURS].notna(), "too slow"))
     shown.insert(0, "matches", matches.map("{:,}".format))
     counted = (
         f"By number of events, window in seconds and task: {OURS} in million events/s [least, most]; of "

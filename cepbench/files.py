@@ -30,7 +30,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     The content is synced before it is renamed: neither a killed process nor a power failure leaves
     half a file at ``path``. On an error the unfinished file is removed. The folder is created if it
-    does not exist. An OSError if the file cannot be written.
+    does not exist. An OSError with the name of ``path`` if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -38,6 +38,11 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield unfinished
         _sync(unfinished, os.O_RDWR)
         unfinished.replace(path)
+    except OSError as error:
+        if error.errno is None or Path(error.filename or path).parent != path.parent:
+            raise
+        # A full disk is an error without a name, and of Arrow also without the system's message.
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)
     sync_folder(path.parent)

@@ -70,13 +70,14 @@ class LiveDetection:
 
     def check(self, header: str) -> None:
         """Check that state is that of the same detection, or raise a SnapshotError."""
-        if header != self.header:
-            old, new = json.loads(header), json.loads(self.header)
-            name = next(name for name in new if new[name] != old[name])
-            raise SnapshotError(
-                f"the checkpoint is that of a detection with another {name}: {old[name]!r}, not "
-                f"{new[name]!r}; go on with the same, or start anew with another checkpoint and sink"
-            )
+        old, new = json.loads(header), json.loads(self.header)
+        for name in new | old:  # another version may have others
+            if new.get(name) != old.get(name):
+                raise SnapshotError(
+                    f"the checkpoint is that of a detection with another {name}: {old.get(name)!r}, not "
+                    f"{new.get(name)!r}; go on with the same, or start anew with another checkpoint and "
+                    "sink"
+                )
 
     def detector(self, position: int = 0) -> Detector:
         """A new detector of positions."""

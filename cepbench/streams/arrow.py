@@ -13,7 +13,13 @@ import pyarrow.compute as pc
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.streams.advice import how_to_make_one, how_to_make_times
-from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
+from cepbench.streams.columns import (
+    AttributeColumn,
+    Booleans,
+    CodedStrings,
+    Decimals,
+    numbers_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,6 +171,11 @@ def stream_of_table(
     if order is not None:
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
+    # Those of Arrow are so; a stream that an evaluator changes would be another one for the next.
+    for its in (types, *columns.values()):
+        array = its.codes if isinstance(its, CodedStrings | Booleans) else numbers_of(its)
+        array.flags.writeable = False
+    timestamps.flags.writeable = False
     return made(
         types.codes,
         types.values,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class EventStream:
     """Events in arrival order; an event's position in this stream is its row number.
 
-    Use :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which validate; the
-    constructor does not.
+    Use :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which validate and make arrays
+    that are read-only; the constructor does not.
 
     Attributes
     ----------

@@ -279,3 +279,7 @@ def test_the_first_lines_name_who_is_ahead(bench) -> None:
     )
     assert found.splitlines()[-1] == "- **keyed**: DuckDB up to 2.0 times (1 of 1 cells)"
     assert "10.0 [10.0, 10.0]" in shown[-2] and shown[-1].split()[-1] == "5"
+    later = row("OR", "cepbench", np.nan) | {"note": bench.LATER}
+    rows = pd.concat([rows, pd.DataFrame([later, row("OR", "DuckDB", 0.5)])])
+    shown = bench.summary(rows).splitlines()
+    assert shown[-1].split() == ["OR", "7", "too", "slow"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -213,6 +214,10 @@ def test_the_state_of_another_detection_is_refused(name: str, change: dict[str, 
     state.push(table, None)  # held back: there is no detector yet
     with pytest.raises(SnapshotError, match=f"another {name}: .*another checkpoint"):
         LiveState.of(replace(detection, **change), *state.packed())
+    header, *rest = state.packed()
+    of_another_version = json.dumps({**json.loads(header), "since": 2})
+    with pytest.raises(SnapshotError, match="another since: 2, not None"):
+        LiveState.of(detection, of_another_version, *rest)
 
 
 @pytest.mark.parametrize("unit", [None, "us", "ns"])

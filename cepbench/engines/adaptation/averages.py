@@ -162,7 +162,7 @@ class Averages(Stateful):
             self._is_of,
             self._relations,
             window,
-            LONGEST_PAUSE * window,
+            min(LONGEST_PAUSE * window, 2**63 - 1),
             self._fractions,
             self._counts,
             self._totals,

@@ -68,15 +68,12 @@ def planned(
 ) -> AnyPlan | None:
     """The default generator's plan by statistics sampled from a stream that the pattern fits.
 
-    None where the evaluator, or the default one of the strategy, runs without. In a window of length 0, in
-    which nothing has a rate, all variables count as equally frequent.
+    None where the evaluator, or the default one of the strategy, runs without.
     """
     chosen = _chosen(pattern, evaluator)
     if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
         return None
-    statistics = equal_rates(pattern)
-    if pattern.window.length:
-        statistics, _ = sampled(pattern, stream)
+    statistics, _ = sampled(pattern, stream)
     return default_plan(pattern, statistics, evaluator)
 
 

@@ -25,6 +25,7 @@ from cepbench.experiments.sweeps.cells import OK, Cell
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS, Plans, engine_of, evaluated
 from cepbench.experiments.sweeps.workload import PatternSpec
+from cepbench.files import whole_file
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
@@ -281,7 +282,8 @@ def describe_estimate(table: pd.DataFrame, cores: int) -> str:
 
 def write_estimate(folder: str | Path, table: pd.DataFrame) -> None:
     """Write an estimate into the folder of its sweep."""
-    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), Path(folder) / ESTIMATE)
+    with whole_file(Path(folder) / ESTIMATE) as unfinished:
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), unfinished)
 
 
 def read_estimate(folder: str | Path) -> pd.DataFrame | None:

@@ -61,14 +61,11 @@ class StatisticsSample:
     def to_statistics(self) -> Statistics:
         """Rates and selectivities with their standard errors.
 
-        A pair without candidates is omitted, that is, has selectivity 1.
+        A pair without candidates is omitted, that is, has selectivity 1. A window of length 0, in which
+        nothing has a rate, has cardinalities instead.
         """
-        seconds = max(self.active, self.shortest)
-        if not seconds:
-            raise StatisticsError(
-                "a window of length 0 has no active time, so there are no arrival rates; write "
-                "Statistics(cardinalities=...) instead"
-            )
+        seconds = max(self.active, self.shortest or 1.0)
+        arrivals = {name: count / seconds for name, count in self.events.items()}
         errors: dict[str | tuple[str, str], float] = {}
         selectivities: dict[tuple[str, str], float] = {}
         for name, count in self.events.items():
@@ -83,7 +80,8 @@ class StatisticsSample:
                 selectivities[pair] = before * share
                 errors[pair] = math.hypot(before * error, share * its_error)
         return Statistics(
-            rates={name: count / seconds for name, count in self.events.items()},
+            cardinalities=None if self.shortest else arrivals,
+            rates=arrivals if self.shortest else None,
             selectivities=selectivities,
             standard_errors=errors,
             stream_rate=self.stream_events / seconds,
@@ -151,7 +149,8 @@ def measure_statistics(
     Statistics or dict of str to Statistics
         ``rates`` in events per second (or tick) of *active* time: a pause of more than
         :data:`LONGEST_PAUSE` windows, such as a night between two trading days, counts as one
-        window, since no match spans it. ``selectivities`` among pairs of events within the window
+        window, since no match spans it. Of a window of length 0 ``cardinalities`` instead, in the
+        moments that have events. ``selectivities`` among pairs of events within the window
         and in the pattern's order in time; the order itself is not part of them. Standard errors
         are Poisson for rates, binomial for selectivities.
 
@@ -160,7 +159,7 @@ def measure_statistics(
     StreamError
         If the pattern does not fit the stream.
     StatisticsError
-        If the window and the stream have no duration, or ``seed`` or ``pairs`` is out of range.
+        If ``seed`` or ``pairs`` is out of range.
 
     Notes
     -----
@@ -258,10 +257,12 @@ def active_time(pattern: Pattern, stream: EventStream, times: np.ndarray | None 
     """Active time of a stream of all types in seconds (or ticks), the denominator of rates.
 
     A pause of more than :data:`LONGEST_PAUSE` windows counts as one window. ``times``: those of slices, whose
-    pauses between them do not count.
+    pauses between them do not count. Of a window of length 0 the number of moments that have events.
     """
-    gaps = np.diff(stream.timestamps if times is None else times)
+    gaps = np.diff(np.atleast_2d(stream.timestamps if times is None else times))
     window = pattern.window.length
+    if not window:
+        return float(np.count_nonzero(gaps) + (len(gaps) if len(stream) else 0))
     active = np.where(gaps > LONGEST_PAUSE * window, window, gaps).sum(dtype=np.float64)
     return float(active) / (1e9 if stream.is_datetime else 1.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cepbench.errors import StreamError
 from cepbench.streams.datasets.catalogue import list_datasets
 from cepbench.streams.datasets.dataset import Dataset
 from cepbench.streams.datasets.opening import open_dataset
@@ -54,13 +55,17 @@ def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
 
 
 def first_pattern(stream: EventStream) -> str:
-    """A first pattern: the three most frequent types, in a window of about five events."""
+    """A first pattern: the three most frequent types, in a window of about five events.
+
+    A StreamError of an empty stream.
+    """
+    if not len(stream):
+        raise StreamError("an empty stream has nothing to explore")
     counts = stream.counts_by_type()
     types = sorted(counts, key=lambda name: -counts[name])[:3]
-    span = int(stream.timestamps[-1] - stream.timestamps[0]) if len(stream) else 0
-    window = max(1, round(5 * span / max(counts[types[0]], 1)))
+    span = int(stream.timestamps[-1] - stream.timestamps[0])
+    window = max(1, round(5 * span / counts[types[0]]))
     unit = f"{max(1, round(window / 1e9))} seconds" if stream.is_datetime else f"{window} units"
-    items = ", ".join(
-        f'"{name}" {letter}' for name, letter in zip(types, ("a", "b", "c"), strict=False)
-    )
+    quoted = (name.replace('"', '""') for name in types)
+    items = ", ".join(f'"{name}" {letter}' for name, letter in zip(quoted, "abc", strict=False))
     return f"PATTERN SEQ({items})\nWITHIN {unit}"

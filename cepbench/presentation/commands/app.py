@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from io import TextIOWrapper
 from textwrap import wrap
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -43,28 +43,37 @@ ORDER = (
 class Commands(TyperGroup):
     """A group of commands that prints errors to standard error and sets the exit status."""
 
+    def main(self, *words: Any, **options: Any) -> Any:
+        """Run the command, or show its help; exit status 1 for what the system refuses."""
+        try:
+            return super().main(*words, **options)
+        except OSError as error:
+            advice = _ADVICE.get(error.errno or 0)
+            if advice is None and error.filename is None:
+                raise
+            # What is written without a name is standard output.
+            of = "standard output" if error.filename is None else error.filename
+            _print_error(f"{error.strerror}: {of}{f'; {advice}' if advice else ''}")
+            sys.exit(1)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of :data:`ORDER`."""
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit status 1 for a CepbenchError, 130 for Ctrl-C."""
-        if os.environ.get("NO_COLOR"):
+        if _is_plain():
             ctx.color = False
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warning_once()
                 return super().invoke(ctx)
         except CepbenchError as error:
-            _fail(str(error))
+            _print_error(str(error))
+            raise typer.Exit(1) from None
         except KeyboardInterrupt:
             out.log("interrupted")
             raise typer.Exit(130) from None
-        except OSError as error:
-            if error.filename is None:
-                raise
-            advice = _ADVICE.get(error.errno or 0)
-            _fail(f"{error.strerror}: {error.filename}{f'; {advice}' if advice else ''}")
 
 
 #: Advice by error number of the system.
@@ -83,6 +92,11 @@ _ADVICE = {
 }
 
 
+def _is_plain() -> bool:
+    """Whether a terminal gets no colours either."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
 def _warning_once() -> Callable[..., None]:
     """What prints a warning, each once, as several functions that a command calls may give it."""
     said: set[str] = set()
@@ -98,14 +112,14 @@ def _warning_once() -> Callable[..., None]:
     return warn
 
 
-def _fail(message: str) -> NoReturn:
+def _print_error(message: str) -> None:
     """Print the message, wrapped to the terminal except for a pattern and its marker."""
     first, *rest = f"error: {message}".splitlines()
     if sys.stderr.isatty():
         first = "\n".join(wrap(first, text_width(), break_on_hyphens=False))
-    styled = typer.style("error:", fg="red", bold=True) + first.removeprefix("error:")
-    out.log("\n".join([styled, *rest]))
-    raise typer.Exit(1)
+    if not _is_plain():
+        first = typer.style("error:", fg="red", bold=True) + first.removeprefix("error:")
+    out.log("\n".join([first, *rest]))
 
 
 app = typer.Typer(
@@ -157,7 +171,10 @@ app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 def main() -> None:
     """Entry point of the command ``cepbench``."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: a file that is opened must not take its place
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        stream = getattr(sys, name)
         # What the encoding of a pipe or terminal lacks is escaped.
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.files import whole_file
 from cepbench.presentation.commands import output as out
 from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import declared, examples
@@ -72,7 +73,7 @@ def explain(
         )
     if html is not None:
         text = str(asked) if asked.by_query else asked.describe()
-        html.write_text(_page(text, found), encoding="utf-8")
+        _write_page(html, text, found)
     if not inputs.json:
         out.write_line(found.describe(text_width()))
         if html is not None:
@@ -119,7 +120,7 @@ def _explains_rows(inputs: Inputs, html: Path | None, *, run: bool) -> bool:
     else:
         return False
     if html is not None:
-        html.write_text(_page(rows.describe(), found), encoding="utf-8")
+        _write_page(html, rows.describe(), found)
     if not inputs.json:
         out.write_line(found.describe(text_width()))
         if html is not None:
@@ -141,9 +142,9 @@ def _explains_rows(inputs: Inputs, html: Path | None, *, run: bool) -> bool:
     return True
 
 
-def _page(asked: str, found: Report) -> str:
+def _write_page(file: Path, asked: str, found: Report) -> None:
     text = markup.escape(asked)
-    return (
+    page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
         "<title>A plan, explained</title><style>"
@@ -154,3 +155,5 @@ def _page(asked: str, found: Report) -> str:
         "</style></head><body>"
         f"<h1>A plan, explained</h1><pre>{text}</pre>{found._repr_html_()}</body></html>\n"
     )
+    with whole_file(file) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")

@@ -302,16 +302,13 @@ class Inputs(StreamInputs):
         evaluator: str | None,
         alpha: float = 0.0,
         last: str | None = None,
-        needs_rates: bool = True,
     ) -> tuple[Any, Any, Any]:
         """The plan to run, its statistics, and the variable whose event comes last where that matters.
-
-        Unless ``needs_rates``, a window of length 0 is planned by equal rates, as by ``cep.evaluate``.
 
         For an evaluator that runs without the generator's plans it is the pattern's automaton or None,
         and there are no statistics.
         """
-        from cepbench.engines.detection.planned import equal_rates, generator_or_automaton
+        from cepbench.engines.detection.planned import generator_or_automaton
         from cepbench.planning.planners.generate import plan
         from cepbench.planning.planners.sharing.generate import plan_workload
 
@@ -327,10 +324,7 @@ class Inputs(StreamInputs):
         used, made = generator_or_automaton(asked, evaluator, generator)
         if used is None:
             return made, None, None
-        if needs_rates or self.statistics or asked.window.length:
-            statistics = self.read_statistics(asked, stream)
-        else:
-            statistics = equal_rates(asked)
+        statistics = self.read_statistics(asked, stream)
         its_last = last if last or not alpha else last_variable(asked, stream, statistics)
         with out.progress(f"planning with {used.name}"):
             made = plan(asked, statistics, used, seed=self.seed, alpha=alpha, last=its_last)

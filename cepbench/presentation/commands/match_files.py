@@ -9,7 +9,6 @@ empty cell.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,14 +30,8 @@ def match_writer(
 
     Yields what appends a table. An OSError has the name of the file.
     """
-    try:
-        with whole_file(file) as part, _opened(part, file.suffix, schema, positions) as write:
-            yield write
-    except OSError as error:
-        if error.errno is None or Path(error.filename or file).parent != file.parent:
-            raise
-        # Arrow's error has neither the file name nor the system's message.
-        raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
+    with whole_file(file) as part, _opened(part, file.suffix, schema, positions) as write:
+        yield write
 
 
 @contextmanager

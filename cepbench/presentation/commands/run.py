@@ -112,7 +112,7 @@ def run(
 
     asked, stream = inputs.read_stream(asked, positions=not count)
     plan, statistics, _ = inputs.plan(
-        asked, stream, planner=planner, generator=generator, evaluator=evaluator, needs_rates=False
+        asked, stream, planner=planner, generator=generator, evaluator=evaluator
     )
     kind = "count" if count else "arrow"
     if asked.by_query:

@@ -265,7 +265,7 @@ def _explain_automaton(
             edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
     edges.insert(0, "branch", edges.pop("branch"))
     choice = None
-    if statistics is None and stream is not None and pattern.window.length:
+    if statistics is None and stream is not None:
         statistics, _ = sampled(pattern, stream)
     if statistics is not None:
         its = default_plan(pattern, statistics_from(statistics))

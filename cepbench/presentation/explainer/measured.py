@@ -69,9 +69,11 @@ def _measured(
         is_root = np.array([node.parent < 0 for node in nodes])
         # Events stored as future members of sets, or for negation, are not partial matches.
         is_row = np.array([node.kind == "join" for node in nodes]) | (own["parts"] > 1).to_numpy()
-        # Every event is alive for a whole window, as are rows if all timestamps are equal.
-        for_window = own["created"] * branch.window.seconds / active
-        in_part = own["mean_stored"] * span / active if span else for_window
+        # Every event is alive for a whole window, as are rows if all timestamps are equal; of a window of
+        # length 0 active time is the number of moments.
+        window = branch.window.seconds
+        for_window = own["created"] * (window or 1.0) / active
+        in_part = own["mean_stored"] * span / active if span and window else for_window
         own["measured"] = in_part.where(is_row & ~is_root).mask(is_event, for_window)
     return own
 
@@ -86,7 +88,7 @@ def _q_errors(
     """Q-errors by coexisting partial matches; for the root, which stores none, by rows created."""
     sizes = np.array([len(node.variables) for node in nodes])
     # The resolution of the measurement: one row of average lifetime.
-    least = branch.window.seconds / (sizes * active) if active else np.ones(len(nodes))
+    least = (branch.window.seconds or 1.0) / (sizes * active) if active else np.ones(len(nodes))
     errors = q_error(expected["estimated"], found["measured"], least)
     by_created = q_error(found["estimated_created"], found["created"], 1.0)
     is_root = np.array([node.parent < 0 for node in nodes])

@@ -70,6 +70,8 @@ def timeline(
     highlight = whole(highlight, "highlight", EvaluationError)
     if windows is not None:
         windows = number(windows, "windows", EvaluationError, least=0.0)
+    if not len(stream):
+        raise StreamError("an empty stream has no timeline")
     check_types(pattern, stream)
     name, values = _values(stream, pattern, attribute)
     if len(table) and highlight not in range(len(table)):

@@ -119,5 +119,8 @@ def test_averages_are_bounded_and_never_zero() -> None:
     found = rare.of(only).statistics
     assert found.rates["b"] == pytest.approx(0.5 / 17)
     assert 0 < found.selectivity("a", "c") < 0.02
+    # Ten windows, after which a pause counts as one, may be beyond 64 bits.
+    longest = parse(f"PATTERN SEQ(A a, C c) WITHIN {2**61} units")
+    assert Averages(longest, 0, 9).of(only).statistics.rates["a"] == pytest.approx(9 / 2**61)
     with pytest.raises(SnapshotError, match="its averages are of another pattern"):
         again.restore(averages.snapshot() | {"numbers": np.ones((1, 1))})

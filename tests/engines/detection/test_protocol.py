@@ -395,3 +395,15 @@ def test_an_evaluator_ends_nothing_but_its_run() -> None:
     cep.plan_evaluator("mine", without_plan=True)(lambda *_: sys.exit(3))
     with pytest.raises(EvaluationError, match=r"the evaluator mine failed: SystemExit\(3\)"):
         cep.evaluate(PAIR, STREAM, evaluator="mine")
+
+
+def test_an_evaluator_changes_no_stream() -> None:
+    frame = pd.DataFrame({"type": ["B", "A"], "time": [2, 1], "x": pd.array([1, None], "Int64")})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", sort=True)
+
+    @cep.plan_evaluator("mine", without_plan=True)
+    def mine(pattern, stream, plan):
+        stream.attributes["x"][:] = 0.0
+
+    with pytest.raises(EvaluationError, match=r"the evaluator mine failed: .* read-only"):
+        cep.evaluate(PAIR, stream, evaluator="mine")

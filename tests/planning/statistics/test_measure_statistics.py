@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cepbench as cep
 from cepbench.errors import StatisticsError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -260,6 +261,21 @@ def test_errors_of_conditions_on_several_events_of_a_set_add_up() -> None:
         assert stats.standard_errors["a", "b"] == pytest.approx(0.1 * relative)
 
 
+def test_a_window_of_length_0_has_the_events_of_a_moment() -> None:
+    stream = EventStream.from_pandas(
+        pd.DataFrame({"ts": [1, 1, 1, 7, 7, 9], "type": list("ABBABB")}), type="type", time="ts"
+    )
+    pattern = parse("PATTERN AND(A a, B b) WITHIN 0 units")
+    found = measure_statistics(pattern, stream)
+    assert found.cardinalities == {"a": 2 / 3, "b": 4 / 3} and found.stream_rate == 2
+    parts = [sample_statistics(pattern, part) for part in (stream[:3], stream[3:])]
+    assert merge_samples(parts).to_statistics() == found
+    explained = cep.explain(pattern, cep.plan(pattern, found), found, stream)
+    assert explained.nodes["q_error"].iloc[:2].tolist() == [1, 1]
+    compared = cep.compare(pattern, stream, seconds=0)
+    assert {*compared["matches"]} == {3}
+
+
 def test_what_cannot_be_measured() -> None:
     pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units")
     stream = random_stream(10, 0)
@@ -267,8 +283,6 @@ def test_what_cannot_be_measured() -> None:
         measure_statistics(pattern, stream, pairs=0)
     with pytest.raises(StatisticsError, match="seed must be at least 0, not -1"):
         measure_statistics(pattern, stream, seed=-1)
-    with pytest.raises(StatisticsError, match="window of length 0"):
-        measure_statistics(parse("PATTERN AND(A a, B b) WITHIN 0 units"), stream)
     lacking = parse("PATTERN SEQ(A a, C b) WITHIN 5 units")
     with pytest.raises(StreamError, match="no event of type 'C'"):
         measure_statistics(lacking, stream, missing_types="error")

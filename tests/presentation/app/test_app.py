@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.errors import DatasetError
+from cepbench.errors import DatasetError, StreamError
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.presentation.app.app import Explorer
 from cepbench.presentation.app.coalesced import Coalesced
@@ -309,13 +309,16 @@ def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
     # About five events of the most frequent type are in a window.
     assert 4 < app.statistics.cardinality("a", app.pattern.window.seconds) < 6
     ticks = cep.EventStream.from_pandas(
-        pd.DataFrame({"type": list("xyyzzz") * 50, "time": range(0, 3000, 10)}),
+        pd.DataFrame({"type": ["x", "y", "y", *['z"<i>'] * 3] * 50, "time": range(0, 3000, 10)}),
         type="type", time="time",
     )  # fmt: skip
     own = cep.explore(ticks)
-    assert [variable.type for variable in own.pattern.variables] == ["z", "y", "x"]
+    assert [variable.type for variable in own.pattern.variables] == ['z"<i>', "y", "x"]
+    assert "<i>" not in texts(own.widget)
     assert 4 < own.statistics.cardinality("a", own.pattern.window.seconds) < 6
     assert own.sliders["window"].field.description == "window, units"
+    with pytest.raises(StreamError, match="an empty stream has nothing to explore"):
+        cep.explore(ticks[:0])
 
 
 @pytest.mark.parametrize("more", [0, 1])

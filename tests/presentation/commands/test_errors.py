@@ -139,7 +139,7 @@ MISTAKES = {
         "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],
     ),
     "a page where it cannot be": (
-        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html; check the path"],
+        f"explain '{GOOD}' --data {{data}} --html {{data}}/x.html", 1, ["events.parquet; "],
     ),
     "a page that is a folder": (
         f"explain '{GOOD}' --data {{data}} --html {{folder}}", 1, ["it is a folder; give a file"],
@@ -213,19 +213,30 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_a_terminal_gets_colours_unless_they_are_not_wanted(wanted: bool) -> None:
+@pytest.mark.parametrize("words", ["--help", "evaluators"])
+def test_a_full_disk_and_a_closed_output_are_no_traceback(words: str) -> None:
+    command = [sys.executable, "-m", "cepbench", words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: No space left on device: standard output; free some")
+    closed = ["sh", "-c", '"$@" >&-', "sh", *command]
+    assert subprocess.run(closed, stderr=subprocess.PIPE).stderr == b""
+
+
+@pytest.mark.parametrize("wanted", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_gets_colours_unless_they_are_not_wanted(wanted: dict[str, str]) -> None:
     """Elsewhere there are none: the test of mistakes would see them."""
     told, terminal = pty.openpty()
     subprocess.run(
         [sys.executable, "-m", "cepbench", "report", "open", "--output", "nowhere"],
-        stderr=terminal, env={**os.environ, "NO_COLOR": "" if wanted else "1"},
+        stderr=terminal, env={**os.environ, "NO_COLOR": "", "TERM": "xterm", **wanted},
     )  # fmt: skip
     shown = os.read(told, 4096)
     os.close(terminal)
     os.close(told)
     assert b"nowhere/index.html" in shown
-    assert shown.startswith(b"\x1b" if wanted else b"error:")
+    assert shown.startswith(b"error:" if wanted else b"\x1b")
 
 
 def test_progress_is_for_terminals_alone(capsys) -> None:

@@ -340,6 +340,8 @@ for limit in (resource.RLIM_INFINITY, 200):
     for ending in (".parquet", ".csv", ".arrow"):
         done = CliRunner().invoke(app, [*words, "-o", f"matches{ending}"])
         shown.append([done.exit_code, done.stderr])
+    done = CliRunner().invoke(app, ["explain", *words[1:], "--html", "page.html"])
+    shown.append([done.exit_code, done.stderr.splitlines()[-1]])
 print(json.dumps(shown))
 """
 
@@ -350,14 +352,17 @@ def test_nothing_is_left_of_a_file_that_could_not_be_finished(tmp_path, data) ->
         cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.stderr == ""
-    *good, parquet, text, arrow = json.loads(done.stdout)
+    *good, picture, parquet, text, arrow, page = json.loads(done.stdout)
+    advice = "write to a file system that takes larger files"
     assert good == [[0, ""]] * 3
+    assert picture == [0, "The picture is in page.html."]
+    assert page == [1, f"error: File too large: page.html; {advice}"]
+    assert (tmp_path / "page.html").read_text().endswith("</html>\n")  # from before
     for ending, shown in ((".parquet", parquet), (".csv", text), (".arrow", arrow)):
-        advice = "write to a file system that takes larger files"
         assert shown == [1, f"error: File too large: matches{ending}; {advice}\n"]
         assert READERS[ending](tmp_path / f"matches{ending}").num_rows > 10  # from before
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"events.parquet", *(f"matches{ending}" for ending in READERS)}
+    assert names == {"events.parquet", "page.html", *(f"matches{ending}" for ending in READERS)}
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,8 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         cep.match_timeline(stream, matches, pattern, attribute="prise")
     with pytest.raises(StreamError, match="is the time of the stream"):
         cep.match_timeline(stream, matches, pattern, attribute=stream.time_name)
+    with pytest.raises(StreamError, match="an empty stream has no timeline"):
+        cep.match_timeline(stream[:0], matches[:0], pattern)
 
 
 def test_bars_have_the_generators_colours_and_name_what_failed() -> None:
