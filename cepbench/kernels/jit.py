@@ -34,6 +34,7 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
 from cepbench.kernels.cache_folder import cache_folder, expected_seconds, label_of, remove_old
+from cepbench.kernels.garbage import collecting_later
 
 _for_callers: Any = Compiler
 _for_python: Any = Compiler
@@ -93,7 +94,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
     compile_it = kernel.compile
 
     def compile_once(signature: Any) -> Any:
-        with global_compiler_lock:
+        with global_compiler_lock, collecting_later():
             if not kernel.signatures:
                 if _folder_of(_file_of(function)) is None:
                     _log(_COMPILING_EACH_TIME)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping
@@ -28,6 +27,7 @@ from cepbench.errors import (
     did_you_mean,
 )
 from cepbench.kernels.cache_folder import cache_file
+from cepbench.kernels.garbage import collecting_later
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.eql import eql_text, sigma_text
@@ -235,7 +235,7 @@ def parse(
         text = _completed(text, dialect, aggregate, within)
     source = PatternText(text, {**(parameters or {}), **named})
     reader = _Reader(source, dialect, _classes_from(classes))
-    with _collecting_later():
+    with collecting_later():
         pattern = reader.pattern(_tree(text, dialect))
         with reader.errors_with_places():
             check_satisfiable(pattern)
@@ -276,20 +276,8 @@ def reread(text: str) -> Pattern:
     Patterns built by hand and branches of OR may be unsatisfiable. A live run that is saved and restored
     again and again reads the same text each time.
     """
-    with _collecting_later():
+    with collecting_later():
         return _Reader(PatternText(text, {})).pattern(_tree(text))
-
-
-@contextlib.contextmanager
-def _collecting_later() -> Iterator[None]:
-    """Suspend garbage collection, which takes 40 % of the time of parsing a long text."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @functools.cache

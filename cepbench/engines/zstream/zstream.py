@@ -62,8 +62,9 @@ _WARM_UP = (
 def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     events = pd.DataFrame({"type": list("ABCD"), "time": range(4), "x": range(4)})
-    stream = EventStream.from_pandas(events, type="type", time="time")
     for text, tree, reports in _WARM_UP:
+        # Each its own, since the rows of a stream that is read again are known by type.
+        stream = EventStream.from_pandas(events, type="type", time="time")
         pattern = parse(f"PATTERN {text} WITHIN 9 units")
         task = BranchTask.of_one(pattern, tree, reports=reports)
         ZStreamEngine(task, batch_size=9, hashing=False, as_given=False).run(stream, 0, ended=True)

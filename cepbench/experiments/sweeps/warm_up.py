@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from cepbench.engines.adaptation.averages import Averages
 from cepbench.engines.aggregation import counting, greta, shared, two_step
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.hierarchical_stacks import engine as hierarchical_stacks
@@ -86,7 +87,10 @@ def _plan_generators() -> None:
     chase(ReuseProblem({"q": 1.0}, ()), np.random.default_rng(0))
     # Numbers that lie too far apart for floats are added up by a kernel of their own.
     many_sets = parse("PATTERN AND(A a, KL(B b), KL(C c)) WITHIN 1 units")
-    plan(many_sets, Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3}), "DP-B")
+    numbers = Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3})
+    plan(many_sets, numbers, "DP-B")
+    negated = parse("PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 units")
+    plan(negated, numbers, "ZSTREAM", cost="zstream")
 
 
 def _match_graphs() -> None:
@@ -99,12 +103,53 @@ def _match_graphs() -> None:
         ("OUTPUT non_overlap WITHIN 9 units", "matches"),
         ("WITHIN 9 units", "matches"),
     ):
-        pattern = parse(f"PATTERN SEQ(KL(A a), KL(B b), C c) WHERE sum(a.x) >= c.x {end}")
+        pattern = parse(
+            f"PATTERN SEQ(KL(A a), KL(B b), C c) WHERE sum(a.x) >= c.x {end} RETURN sum(a.x) AS s"
+        )
         for evaluator in ("sase", "sase-basic", "sase-backtrack"):
             with suppress(UnsupportedPatternError, UnsupportedTaskError):
                 result = evaluate(pattern, stream, evaluator=evaluator, output=output)
                 if output == "compressed":
                     result.compressed.last_events()
+                    result.compressed.first_events()
+                    result.compressed.lengths()
+                    result.compressed.sample(1)
+                    result.compressed.returned(stream)
+
+
+def _sase() -> None:
+    """Merged runs; and counts of so many matches that there has to be room for more and larger ones."""
+    automata.warm_up(SaseEngine)
+    events = pd.DataFrame({"type": "A", "time": range(400), "x": 1.0})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(KL(A a), A b) WHERE sum(a.x) >= b.x WITHIN 90 units")
+    evaluate(pattern, stream, evaluator="sase", output="count")
+
+
+def _counts() -> None:
+    """Counts without runs, of numbers of each kind, which share much of their code."""
+    automata.warm_up(CountingEngine)
+    automata.warm_up(_with_digits)
+    counting.warm_up()
+
+
+def _row_patterns() -> None:
+    """Row patterns, and what their measures read of the rows."""
+    events = pd.DataFrame({"type": "A", "time": range(3), "x": [1.0, 2.0, 3.0]})
+    pattern = parse(
+        "SELECT * FROM events MATCH_RECOGNIZE (ORDER BY time MEASURES LAST(B.x) AS x, SUM(B.x) AS total "
+        "PATTERN (A B+) DEFINE B AS B.x > PREV(B.x))",
+        dialect="match_recognize",
+    )
+    evaluate(pattern, events, type="type", time="time")
+
+
+def _averages() -> None:
+    """The statistics that adaptive runs follow."""
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 1.0})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 units")
+    Averages(pattern, 0, len(stream)).of(stream).statistics  # noqa: B018
 
 
 def _with_digits(task: BranchTask) -> CountingEngine:
@@ -114,26 +159,26 @@ def _with_digits(task: BranchTask) -> CountingEngine:
     return engine
 
 
-#: What is compiled together, the longest first.
+#: What is compiled together, the longest first; graphs of matches after the engines that make them.
 _PARTS: dict[str, Callable[[], None]] = {
     "joins": joins.warm_up,
+    "sase": _sase,
+    "counts": _counts,
     "plan generators": _plan_generators,
-    "sase": partial(automata.warm_up, SaseEngine),
-    "zstream": zstream.warm_up,
+    "order-statistics": order_statistics.warm_up,
     "shared counts": shared.warm_up,
+    "instances": instances.warm_up,
+    "zstream": zstream.warm_up,
+    "greta": greta.warm_up,
+    "reuse": reuse.warm_up,
     "sase-basic": partial(automata.warm_up, BasicEngine),
     "sase-backtrack": partial(automata.warm_up, BacktrackEngine),
-    "counting": partial(automata.warm_up, CountingEngine),
-    "counting of large numbers": partial(automata.warm_up, _with_digits),
     "hierarchical-stacks": partial(warm_up_sequence, hierarchical_stacks.StackEngine),
-    "instances": instances.warm_up,
-    "greta": greta.warm_up,
-    "order-statistics": order_statistics.warm_up,
-    "stack-nfa": partial(warm_up_sequence, stack_nfa.StackEngine),
-    "reuse": reuse.warm_up,
-    "sequence counts": counting.warm_up,
-    "two-step": two_step.warm_up,
     "graphs of matches": _match_graphs,
+    "stack-nfa": partial(warm_up_sequence, stack_nfa.StackEngine),
+    "row patterns": _row_patterns,
+    "averages": _averages,
+    "two-step": two_step.warm_up,
 }
 
 

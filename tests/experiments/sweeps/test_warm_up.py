@@ -11,8 +11,10 @@ CODE = """
 import pkgutil
 from copy import deepcopy
 from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 import cepbench as cep
 from cepbench.planning.costs.costed import CostedProblem
@@ -25,7 +27,7 @@ from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.streams.ten_symbols import ten_symbols
 from tests import golden
 
-found = pkgutil.walk_packages(cep.__path__, "cepbench.")
+found = [its for its in pkgutil.walk_packages(cep.__path__, "cepbench.") if "__main__" not in its.name]
 modules = [import_module(module.name) for module in found if ".kernels." in module.name]
 
 
@@ -38,9 +40,38 @@ def loaded():
     }
 
 
+def codes(code):
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from codes(inner)
+
+
+def functions(module):
+    owners = [module, *(its for its in vars(module).values() if isinstance(its, type))]
+    for its in (its for owner in owners for its in vars(owner).values()):
+        for function in (its, *(getattr(its, name, None) for name in ("__func__", "fget", "func"))):
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                yield function
+
+
+def called():  # the kernels that functions of Python name
+    for module in found:
+        for function in functions(import_module(module.name)):
+            for code in codes(function.__code__):
+                named = [function.__globals__.get(name) for name in code.co_names]
+                within = [its for its in named if isinstance(its, ModuleType)]
+                named += [getattr(its, name, None) for its in within for name in code.co_names]
+                yield from (its for its in named if isinstance(its, Dispatcher))
+
+
 compile_kernels()
 before = loaded()
 assert len(before) > 10, before
+kernels = set(called())
+assert len(kernels) > 90, kernels
+never = [kernel.py_func for kernel in kernels if not kernel.signatures]
+print(*sorted(f"{its.__module__}.{its.__name__} is not called" for its in never), sep=chr(10))
 for n in (1, 2, 5, 9):
     for spread in (1, 400):
         rng = np.random.default_rng(n)
