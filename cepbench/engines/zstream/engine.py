@@ -65,10 +65,9 @@ class ZStreamEngine(PlanEngine):
     """Finds the matches of a branch without KL, or counts those of several that differ in leaves,
     which :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
 
-    A round has ``batch_size`` events at most, and goes on after so many until it has a quarter as many for the leaf
-    buffers; or it is one timestamp if latencies are measured. With
-    ``hashing`` equalities are evaluated by hashing; ``as_given``, the plan is, operator by operator, and
-    their work is counted.
+    A round has ``batch_size`` events, and goes on until it has a quarter as many for the leaf buffers; or it is one
+    timestamp if latencies are measured. With ``hashing`` equalities are evaluated by hashing; ``as_given``, the plan
+    is, operator by operator, their work is counted, and no round goes on.
     """
 
     SAVED = (
