@@ -122,8 +122,8 @@ def evaluate(
         ``Result.matches``, and in the order found, ``Result.arrow``; ``compressed`` stores them as
         a graph, ``Result.compressed``, from which the others are enumerated on demand.
     partial_match_limit : int
-        Maximum number of stored partial matches; a run that exceeds it is an error. Not enforced
-        for user-defined functions.
+        Maximum number of stored partial matches, whose sets may have five times as many events; a run that
+        exceeds it is an error. Not enforced for user-defined functions.
     latency : bool
         Whether to measure detection latency, see :class:`Detector`; not of workloads.
     node_times : bool

@@ -15,6 +15,7 @@ from cepbench.engines.joins.kernels.clauses import SLOT_COLUMNS
 from cepbench.engines.joins.kernels.equality import INDEXED
 from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.pairs import MOST_PAIRS
+from cepbench.engines.joins.kernels.pool import most_members
 from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.engines.joins.layout import JoinLayout, join_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
@@ -167,10 +168,11 @@ class JoinEngine(PlanEngine):
         self.state, chunks, found, outcome = advance(
             plan, self._pace, self.task.limit, self.state, self._scratch, events, columns, until
         )
-        if outcome == tables.TOO_MANY:
+        if outcome in (tables.TOO_MANY, tables.TOO_MANY_MEMBERS):
             first = self.layout.plan.inner
             rows = self.state.rows[first:, tables.END] - self.state.rows[first:, tables.START]
-            raise self.too_many(self.layout.nodes[first + int(rows.argmax())])
+            members = most_members(self.task.limit) if outcome != tables.TOO_MANY else 0
+            raise self.too_many(self.layout.nodes[first + int(rows.argmax())], members=members)
         if outcome == tables.TOO_LARGE:
             raise PartialMatchLimitError(self._too_large())
         return [(chunk, self.state.members[1]) for chunk in chunks], found

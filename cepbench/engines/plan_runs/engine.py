@@ -121,10 +121,13 @@ class Engine(Stateful, ABC):
         count.
         """
 
-    def too_many(self, names: Iterable[str]) -> PartialMatchLimitError:
-        """The error for too many partial matches, most of them over ``names``."""
+    def too_many(self, names: Iterable[str], *, members: int = 0) -> PartialMatchLimitError:
+        """The error for too many partial matches, most of them over ``names``, or for ``members`` in their sets."""
+        what = f"{self.task.limit:,} partial matches"
+        if members:
+            what = f"{members:,} events in sets of partial matches"
         return PartialMatchLimitError(
-            f"more than {self.task.limit:,} partial matches have to be stored, most of "
+            f"more than {what} have to be stored, most of "
             f"them over ({', '.join(names)}); try another plan generator, a shorter window or more "
             "conditions, or allow more with partial_match_limit"
         )

@@ -99,3 +99,20 @@ def test_sets_of_earlier_windows_make_room(output: str) -> None:
         assert sorted(map(str, pooled.arrow.to_pylist())) == sorted(
             map(str, apart.arrow.to_pylist())
         )
+
+
+@only_compiled
+@pytest.mark.parametrize("evaluator", ["tree", "lazy-nfa"])
+def test_the_events_in_sets_of_partial_matches_are_limited(evaluator: str) -> None:
+    """Few partial matches may have large sets; those of matches are as large as the result."""
+    number = 400
+    events = pd.DataFrame({"type": "A", "time": range(number), "x": -np.arange(number)})
+    falling = "ANY a, KL(ANY b)"
+    text = "PATTERN SEQ({}) WHERE b[i].x < a.x STRATEGY strict_contiguity WITHIN 1000 units"
+    how = {"evaluator": evaluator, "partial_match_limit": 100_000}
+    plan = OrderPlan(["a", "b"])
+    listed = evaluate(parse(text.format(falling)), stream_of(events), plan, **how)
+    assert listed.metrics.matches == number * (number - 1) // 2
+    longer = parse(text.format(f"{falling}, ANY c"))
+    with pytest.raises(PartialMatchLimitError, match="5,242,880 events in sets of partial"):
+        evaluate(longer, stream_of(events), OrderPlan(["a", "b", "c"]), **how)

@@ -226,7 +226,7 @@ def test_a_live_detector_without_a_plan_says_who_needs_none() -> None:
 
 def test_strategies_and_evaluators_without_plans_keep_their_own() -> None:
     found = cep.evaluate("PATTERN SEQ(A a, B b) STRATEGY next WITHIN 4 units", STREAM)
-    assert (found.plan, found.evaluator) == (None, "sase")
+    assert found.plan is None and found.evaluator in ("sase", "sase-backtrack")
     assert cep.evaluate(TEXT, STREAM, evaluator="stack-nfa").plan is None
     with pytest.raises(EvaluationError, match="output"):
         cep.evaluate(TEXT, STREAM, output="lists")

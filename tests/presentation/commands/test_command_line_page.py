@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"```console\n\$ (cepbench .*)\n([^`]*)```", TEXT)
 VARYING = {
     "plan": r"\d+\.\d\d(?=  [(a-z])",
     "aggregate": r"(?<=in )\S+(?= s$)|(?<=^updates:).*|(?<=^objects:).*|(?<=^memory:).*",
-    "run": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*",
+    "run": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*|[\d.]+(?= ms)",
     "adapt": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*|(?<=%) +[\d.]+",
     "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +([\d,]+ +(?=\d)|(?=as ))",
     "explain": r"<?\d+ %$",

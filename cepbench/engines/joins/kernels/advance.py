@@ -9,7 +9,7 @@ from cepbench.engines.joins.kernels.buffers import has_room, make_room
 from cepbench.engines.joins.kernels.checks import has_checks, sift
 from cepbench.engines.joins.kernels.join import has_drivers, join_node
 from cepbench.engines.joins.kernels.output import emit
-from cepbench.engines.joins.kernels.pool import compacted
+from cepbench.engines.joins.kernels.pool import compacted, most_members, stored_members
 from cepbench.engines.joins.kernels.rows import lifetimes_of_fresh
 from cepbench.engines.joins.kernels.sets import join_sets
 from cepbench.engines.joins.kernels.steps import copy_counts, finish_step, lay_out_step, take_back
@@ -51,8 +51,8 @@ def advance(
     state is invalid afterwards. ``matches``: list of int64 arrays, each of shape (columns, some),
     positions of the events of each match, and for a set its start in ``state.members`` and its
     size, preceded by the number of the branch if there are several roots; at least one array, in
-    the order in which they were found. ``found``: int. ``outcome``: int, ``OK``, ``TOO_MANY`` or
-    ``TOO_LARGE``.
+    the order in which they were found. ``found``: int. ``outcome``: int, ``OK``, ``TOO_MANY``,
+    ``TOO_MANY_MEMBERS`` or ``TOO_LARGE``.
     """
     root = len(plan.nodes) - 1
     taken = batch.starts.copy()
@@ -79,8 +79,12 @@ def advance(
         )
         node, more = int(at[_NODE]), int(scratch.rectangle[tables.FOUND])
         if outcome == tables.NO_MEMBERS:
-            known = [*chunks, matches[:, : at[_REPORTED]]]
-            state = compacted(more, plan, state, known)
+            most = most_members(limit)
+            if state.used[0] > most and stored_members(plan, state) > most:
+                outcome = tables.TOO_MANY_MEMBERS
+            else:
+                known = [*chunks, matches[:, : at[_REPORTED]]]
+                state = compacted(more, plan, state, known)
         elif outcome == tables.NO_ROOM and (node > root or (node == root and not plan.stored)):
             chunks.append(matches[:, : at[_REPORTED]])
             found += int(at[_REPORTED])

@@ -12,6 +12,11 @@ from cepbench.engines.joins.kernels import tables
 LEAST_ROOM = 1 << 12
 
 
+def most_members(limit: int) -> int:
+    """How many members of sets may be stored where so many partial matches may: a few gigabytes by default, too."""
+    return 5 * max(limit, 1 << 20)
+
+
 def compacted(
     more: int, plan: tables.Plan, state: tables.NodeState, chunks: Sequence[np.ndarray]
 ) -> tables.NodeState:
@@ -34,6 +39,15 @@ def compacted(
         where[rows] = begin[np.searchsorted(kept, where[rows])]
     state.used[0] = total
     return state._replace(members=pool)
+
+
+def stored_members(plan: tables.Plan, state: tables.NodeState) -> int:
+    """The members of the sets that stored rows refer to."""
+    rows = [(starts[rows], sizes[rows]) for starts, sizes, rows in _references(plan, state, ())]
+    if not rows:
+        return 0
+    starts, sizes = (np.concatenate(its) for its in zip(*rows, strict=True))
+    return int(sizes[np.unique(starts, return_index=True)[1]].sum())
 
 
 def _references(plan, state, chunks):

@@ -218,6 +218,7 @@ TOO_MANY = 1
 TOO_LARGE = 2  # more sets than can be counted
 NO_ROOM = 3  # only within the kernels: more room is made, and the run resumes
 NO_MEMBERS = 4  # the same for the pool of members
+TOO_MANY_MEMBERS = 5  # of sets that are stored
 
 
 @njit_in_place
