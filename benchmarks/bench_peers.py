@@ -322,7 +322,7 @@ def found_of(best: pd.DataFrame) -> str:
         + ". Others are ahead of it:"
     ]
     ahead = best.drop(columns=OURS).rdiv(best[OURS], axis=0).stack()
-    ahead = ahead[ahead > 1]
+    ahead = ahead[ahead >= 1.05]  # less may be noise
     for task, its in sorted(ahead.groupby("task"), key=lambda group: -group[1].max()):
         names = [
             f"{name} up to {times.max():.1f} times ({len(times)} of {best[name].xs(task, level='task').notna().sum()} cells)"
