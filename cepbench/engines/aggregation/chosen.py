@@ -61,14 +61,20 @@ def faster(by_place: str, task: AggregationTask, stream: EventStream) -> ChosenM
     found = sampled_matches(pattern, stream)
     if found.matches <= (_FEW_BY_GRETA if is_graph else _FEW if is_keyed else -1.0):
         return ChosenMethod(
-            TWO_STEP.name, f"about {found.matches:.2g} matches for each event of an item"
+            TWO_STEP.name, f"about {_about(found.matches)} matches for each event of an item"
         )
     most = _MANY
     if _adds_integers(task, stream):
         most = _MANY_SUMS if not is_keyed else -1.0
     if has_rival and found.firsts <= most:
-        return ChosenMethod(A_SEQ.name, f"about {found.firsts:.2g} first events that may be joined")
+        return ChosenMethod(
+            A_SEQ.name, f"about {_about(found.firsts)} first events that may be joined"
+        )
     return None
+
+
+def _about(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def _runs_by_start(task: AggregationTask) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.runs.matches import BranchMatches, joined, no_matches, picked
 from cepbench.engines.runs.protocol import Arguments, Task
 from cepbench.engines.runs.result import Result
+from cepbench.engines.runs.slices import selection
 from cepbench.errors import UnsupportedTaskError
 from cepbench.patterns.expressions import Attribute, Clause, Comparison, Constant
 from cepbench.patterns.model import Kind, Pattern
@@ -75,21 +76,19 @@ class CountedMatches:
     def _ends(self) -> tuple[list[str], list[str]]:
         """The variables before all others, and those after all others."""
         branches = [branch.structure for branch in self.task.pattern.branches()]
-        pairs = [branch.precedence() for branch in branches]
-        names = [{its.name for its in branch.variables()} for branch in branches]
+        orders = [(its.precedence(), {one.name for one in its.variables()}) for its in branches]
 
-        def are(before: Callable[[str, str], tuple[str, str]]) -> list[str]:
-            return [
-                name
-                for name in self._rows
-                if all(
-                    before(name, other) in its
-                    for its, others in zip(pairs, names, strict=True)
-                    for other in others - {name}
-                )
-            ]
+        def is_end(name: str, *, first: bool) -> bool:
+            return all(
+                ((name, other) if first else (other, name)) in pairs
+                for pairs, names in orders
+                for other in names - {name}
+            )
 
-        return are(lambda name, other: (name, other)), are(lambda name, other: (other, name))
+        first, last = (
+            [name for name in self._rows if is_end(name, first=its)] for its in (True, False)
+        )
+        return first, last
 
     @cached_property
     def _events(self) -> EventStream:
@@ -104,9 +103,8 @@ class CountedMatches:
         pattern = self.task.pattern
         if pattern.selects or pattern.strategy.name == "next":
             raise UnsupportedTaskError(
-                f"matches that were only counted are drawn by counting those of some events, which under "
-                f"{pattern.strategy if pattern.output == 'all' else 'OUTPUT ' + pattern.output} are others; "
-                'evaluate with output="compressed" or "matches"'
+                f"under {selection(pattern)} fewer events have other matches, by the number of which those "
+                'that were only counted are drawn; evaluate with output="matches"'
             )
         found = [[no_matches(branch.positive)] for branch in pattern.branches()]
         if numbers:

@@ -270,6 +270,16 @@ class Result:
 
         Matches that were only counted, or kept as a graph, are not listed.
 
+        Parameters
+        ----------
+        n : int
+        seed : int
+
+        Returns
+        -------
+        DataFrame
+            With ``n`` rows, some of which may be the same match.
+
         Raises
         ------
         EvaluationError

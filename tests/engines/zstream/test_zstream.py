@@ -21,6 +21,7 @@ from cepbench.engines.zstream.engine import ZStreamEngine
 from cepbench.errors import PartialMatchLimitError, StreamError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
 from tests.engines.detection.strategies import (
     batches_of,
     event_frames,
@@ -294,3 +295,35 @@ def test_a_batch_with_an_error_leaves_nothing_behind() -> None:
     frame["y"], frame["time"] = [1, 3, 2], [2, 3, 4]
     assert detector.push(stream_of(frame)) == 2
     assert detector.node_metrics()["created"].tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("room", [None, 30])
+@pytest.mark.parametrize("kept", [False, True])
+def test_rounds_go_on_while_few_events_are_bound(room: int | None, kept: bool) -> None:
+    """Over many steps, of which each needs room, and begun again with fewer events if there are too many records."""
+    rng = np.random.default_rng(1)
+    kinds = rng.choice([*"ABCXYZUVW"], 4_000)
+    frame = pd.DataFrame({"type": kinds, "time": range(4_000), "x": rng.random(4_000)})
+    stream = EventStream.from_pandas(frame, type="type", time="time")
+    if kept:
+        stream.indexed()
+    pattern = parse(
+        "PATTERN SEQ(A a, NOT(X n), B b, C c) WHERE a.x < 0.4 AND n.x < 0.2 AND b.x < 0.2 WITHIN 90 units"
+    )
+    plan = TreePlan((("a", "b"), "c"))
+    expected = evaluate(pattern, stream, plan, evaluator="tree")
+    with pieces_of(**({} if room is None else {"matches": room})):
+        options = {"batch_size": 200}
+        found = evaluate(pattern, stream, plan, evaluator="zstream", options=options)
+        given = evaluate(
+            pattern, stream, plan, evaluator="zstream", options={**options, "as_given": True}
+        )
+    assert len(expected.matches) > 500
+    assert found.matches.equals(expected.matches) and given.matches.equals(expected.matches)
+    rounds = [sum(its.metrics.details.values()) for its in (found, given)]
+    assert rounds[0] < rounds[1] and given.metrics.details["assembly_rounds"] >= 20
+    # Each event is counted once, however often a round was begun again.
+    leaves = [
+        its.nodes.set_index("variables")["created"][["a", "b", "c"]] for its in (found, given)
+    ]
+    assert leaves[0].equals(leaves[1])
