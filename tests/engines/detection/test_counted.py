@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, UnsupportedPatternError
-from tests.budgets import examples
+from tests.budgets import examples, only_compiled
 from tests.contract.cases import ContractCase, contract_cases
 from tests.contract.declared import ALL
 from tests.contract.ways import picked
@@ -88,6 +88,7 @@ def test_counts_graphs_and_lists_are_sampled_alike() -> None:
         none.sample(1)
 
 
+@only_compiled
 def test_of_a_number_that_could_not_be_listed() -> None:
     """Three uniform events in order: the middle one is in the middle of them on average."""
     frame = pd.DataFrame({"type": "A", "time": np.arange(3_000), "x": np.arange(3_000.0)})
