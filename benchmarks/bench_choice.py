@@ -7,16 +7,20 @@ The report has the ratio of the chosen one to the fastest, that of the engine of
 before, the q-errors of expected times, and what choosing takes, planning included.
 
 Engines that are expected to take more than a second, and far more than the best one, are left out, and so are lists
-of more than two million matches.
+of more than two million matches. Runs are made in a process of their own, which is ended where one takes longer than
+the limit: that many seconds then stand for it, and for its part in the ratios.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pandas as pd
@@ -34,6 +38,7 @@ from cepbench.experiments.sweeps.sweep_file import Sweep, named_sweeps, read_swe
 from cepbench.experiments.sweeps.workload import draw_workload
 from cepbench.planning.costs.q_error import q_error
 from cepbench.streams.dataset_folder import type_column
+from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ten_symbols import ten_symbols
 
@@ -79,8 +84,13 @@ def symbols(events: int, seed: int) -> cep.EventStream:
 
 def _stream(generated: GeneratedStream, events: int) -> cep.EventStream:
     """The first events of a stream of a sweep."""
-    parts = [generated.table(*part) for part in [*generated.files().values()][:1]]
-    table = pa.concat_tables(parts).slice(0, events)
+    files = [*generated.files().values()][:1]
+    if isinstance(generated, NasdaqStyle):
+        # A file has some identifiers on all days.
+        generated = replace(generated, days=1)
+        files = [*generated.files().values()]
+    parts = [generated.table(*part) for part in files]
+    table = pa.concat_tables(parts).sort_by("ts").slice(0, events)
     return cep.EventStream.from_arrow(table, type=type_column(generated.kind), time="ts")
 
 
@@ -98,7 +108,9 @@ def of_sweep(
                 window = part.windows[0] if part.windows else part.window
                 seconds = cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}").window.seconds
                 length = np.ptp(stream.timestamps) / 1e9
-                each = {type: n * seconds / length for type, n in stream.counts_by_type().items()}
+                each = {
+                    type: n * seconds / length for type, n in stream.counts_by_type().items() if n
+                }
                 for spec in draw_workload(
                     each, pattern_sets=part.pattern_sets, sizes=(3, 5), patterns=1, seed=seed, window=window,
                     attribute=part.attribute, regime=regime,
@@ -112,50 +124,95 @@ def of_sweep(
                 yield f"{sweep.name} {name} {key} {query}", pattern.without_aggregate(), stream
 
 
-def measure(
-    source: str,
-    name: str,
-    pattern: cep.Pattern,
-    stream: cep.EventStream,
-    output: str,
-    repetitions: int,
-) -> list[dict[str, object]]:
-    """A row an engine that can run the pattern."""
+#: Source, name, pattern and stream.
+Case = tuple[str, str, cep.Pattern, cep.EventStream]
+
+
+class Runs:
+    """Runs of engines in a process of their own, which keeps what is loaded until one takes too long."""
+
+    def __init__(self, cases: Sequence[Case], repetitions: int, limit: float) -> None:
+        self.cases = cases
+        self.repetitions = repetitions
+        self.limit = limit
+        self._process: multiprocessing.Process | None = None
+        self._pipe: Connection
+
+    def seconds(
+        self, number: int, engine: str, runs_plan: bool, output: str
+    ) -> tuple[float, int, bool] | None:
+        """The processor's seconds of a run of a case, its matches and whether it ended; None if refused."""
+        fork = multiprocessing.get_context("fork")
+        if self._process is None:
+            self._pipe, theirs = fork.Pipe()
+            self._process = fork.Process(target=self._answer, args=(theirs,), daemon=True)
+            self._process.start()
+        self._pipe.send((number, engine, runs_plan, output))
+        found = []
+        for _ in range(1 + self.repetitions):
+            if not self._pipe.poll(self.limit):
+                self.end()
+                return self.limit, 0, False
+            if (its := self._pipe.recv()) is None:
+                return None
+            found.append(its)
+        return (*min(found), True)
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+    def _answer(self, pipe: Connection) -> None:
+        while True:
+            number, engine, runs_plan, output = pipe.recv()
+            *_, pattern, stream = self.cases[number]
+            plan = default_plan(pattern, sampled(pattern, stream)[0]) if runs_plan else None
+            try:
+                for _ in range(1 + self.repetitions):
+                    began = time.process_time()
+                    result = cep.evaluate(
+                        pattern, stream, plan, evaluator=engine, output=output,
+                        partial_match_limit=5_000_000,
+                    )  # fmt: skip
+                    pipe.send((time.process_time() - began, result.metrics.matches))
+            except CepbenchError:
+                pipe.send(None)
+
+
+def measure(runs: Runs, number: int, output: str) -> list[dict[str, object]]:
+    """A row an engine that can run the pattern of a case."""
+    source, name, pattern, stream = runs.cases[number]
     asked = Arguments(evaluator=None, options=None, output=output, partial_match_limit=5_000_000)
     times = []
-    for _ in range(repetitions):
+    for _ in range(1 + runs.repetitions):
         began = time.process_time()
         its = chosen(pattern, stream, asked, whole_stream=True)
         times.append(time.process_time() - began)
     if its.choice is None:
         return []
-    plan = default_plan(pattern, sampled(pattern, stream)[0])
+    has_plan = default_plan(pattern, sampled(pattern, stream)[0]) is not None
     before = evaluator_without_plan(pattern.strategy.name) or default_evaluator("tree")
     least = min(its.choice.seconds.values())
     rows: list[dict[str, object]] = []
     for engine, expected in its.choice.seconds.items():
         if expected > max(1.0, 2 * least) and engine != before.name:
             continue
-        runs_plan = plan is not None and not cep.EVALUATORS[engine].without_plan
-        found = []
-        with suppress(CepbenchError):
-            for _ in range(1 + repetitions):
-                began = time.process_time()
-                result = cep.evaluate(
-                    pattern, stream, plan if runs_plan else None, evaluator=engine, output=output,
-                    partial_match_limit=5_000_000,
-                )  # fmt: skip
-                found.append(time.process_time() - began)
-        if found:
+        runs_plan = has_plan and not cep.EVALUATORS[engine].without_plan
+        if found := runs.seconds(number, engine, runs_plan, output):
+            seconds, matches, ended = found
             rows.append(
                 {
                     "source": source,
                     "pattern": name,
                     "output": output,
                     "engine": engine,
-                    "seconds": min(found),
+                    "seconds": seconds,
+                    "ended": ended,
                     "expected": expected,
-                    "matches": result.metrics.matches,
+                    "matches": matches,
                     "is_chosen": engine == its.choice.evaluator,
                     "is_before": engine == before.name,
                     "choosing_seconds": min(times),
@@ -170,6 +227,9 @@ def summary(rows: pd.DataFrame) -> str:
     studies: dict[str, list[float]] = {}
     for (source, name, output), its in rows.groupby(["source", "pattern", "output"], sort=False):
         best = its.loc[its["seconds"].idxmin()]
+        if not best["ended"]:
+            lines.append(f"{name[:62]:<63}{output:<6}no engine ended within the limit")
+            continue
         one, before = (its.loc[its[key], "seconds"].min() for key in ("is_chosen", "is_before"))
         engine = its.loc[its["is_chosen"], "engine"].iloc[0] if its["is_chosen"].any() else "failed"
         choosing = its["choosing_seconds"].iloc[0]
@@ -194,7 +254,7 @@ def summary(rows: pd.DataFrame) -> str:
     lines.append(
         f"choosing: median {1e3 * np.median(choosing):.2f} ms, {allowed:.0%} within 2 ms or 2 % of the run"
     )
-    for engine, its in rows.groupby("engine"):
+    for engine, its in rows[rows["ended"]].groupby("engine"):
         errors = q_error(its["expected"], its["seconds"])
         lines.append(
             f"{engine:<20}{len(its):>5} runs, q-error median {np.median(errors):.2f}, 90 % below "
@@ -203,33 +263,45 @@ def summary(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def of_sweeps(studies: Sequence[str], events: int, seed: int) -> Iterator[Case]:
+    """The queries of the sweeps of these studies, all if none is named."""
+    for source in named_sweeps():
+        study = source.partition("/")[0]
+        if not studies or study in studies:
+            try:
+                sweep = read_sweep(source, profile="quick")
+                yield from ((study, *case) for case in of_sweep(sweep, events, seed))
+            except CepbenchError as error:
+                print(f"{source} is left out: {error}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
     parser = parser_of("Whether the engine chosen is the fastest.", events=50_000, repetitions=2)
     parser.add_argument("--studies", nargs="*", help="only the queries of these studies")
+    parser.add_argument("--limit", type=float, default=5.0, help="seconds a run may take")
     given = parser.parse_args(arguments)
-    stream = symbols(given.events, given.seed)
-    cases = [("these patterns", name, cep.parse(text), stream) for name, text in PATTERNS.items()]
-    if given.studies is not None:
-        cases = []
-    for source in named_sweeps():
-        if not given.studies or source.partition("/")[0] in given.studies:
-            with suppress(CepbenchError):
-                sweep = read_sweep(source, profile="quick")
-                study = source.partition("/")[0]
-                cases += [(study, *case) for case in of_sweep(sweep, given.events, given.seed)]
+    cases: list[Case] = []
+    if given.studies is None:
+        stream = symbols(given.events, given.seed)
+        cases += [
+            ("these patterns", name, cep.parse(text), stream) for name, text in PATTERNS.items()
+        ]
+    cases += of_sweeps(given.studies or [], given.events, given.seed)
+    runs = Runs(cases, given.repetitions, given.limit)
     rows: list[dict[str, object]] = []
     seen = set()
-    for source, name, pattern, its in cases:
+    for number, (_, _, pattern, its) in enumerate(cases):
         if (str(pattern), id(its)) in seen:
             continue
         seen.add((str(pattern), id(its)))
         with suppress(CepbenchError, MissingTypeWarning), warnings.catch_warnings():
             warnings.simplefilter("error", MissingTypeWarning)
-            counted = measure(source, name, pattern, its, "count", given.repetitions)
+            counted = measure(runs, number, "count")
             rows += counted
-            if max((row["matches"] for row in counted), default=_MOST) < _MOST:
-                rows += measure(source, name, pattern, its, "arrow", given.repetitions)
+            if max((row["matches"] for row in counted if row["ended"]), default=_MOST) < _MOST:
+                rows += measure(runs, number, "arrow")
+    runs.end()
     frame = pd.DataFrame(rows)
     print(summary(frame))
     write(frame, given.out)

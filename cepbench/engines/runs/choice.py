@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+_YEAR = 3.2e7  #: In seconds.
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -39,4 +41,6 @@ class Choice:
 
 
 def _shown(seconds: float) -> str:
+    if seconds > _YEAR:
+        return "over a year"
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -51,6 +51,12 @@ _LOOKS = 2.0
 #: The fewest events of which trees over ranks are made.
 _CHUNK = 64.0
 
+#: Expected events of which joins can count the sets, if up to 62 do not overflow.
+_MOST_COUNTED = 45.0
+
+#: Expected events in a window below which 1 - (1 - exp(-n)) / n is n / 2.
+_FEW = 1e-6
+
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.
 _LARGEST, _MANY = 60.0, 400.0
 
@@ -66,6 +72,11 @@ class EngineRows(ExpectedRows):
         self.grouped = sum(statistics.cardinality(v.name, self.window) for v in pattern.groups)
         self.sets = {item.name for item in self.items if item.is_set}
         self.sizes |= {name: self.size(name) for name in self.sets}
+        cardinality, each = statistics.cardinality, statistics.selectivity_of_events
+        #: Events per window of which sets may have more than one, and those of other items.
+        self.looped = self.sizes | {
+            name: cardinality(name, self.window) * each(name, name) for name in self.sets
+        }
         clauses = branch.conditions
         #: Pairs with a condition that is more than an equality, and with one on single events.
         self.compared_pairs: set[frozenset[str]] = set()
@@ -76,23 +87,32 @@ class EngineRows(ExpectedRows):
                 self.compared_pairs |= pairs
             if clause.is_elementwise:
                 self.elementwise |= pairs
-        #: Sets with conditions on neighbours, and those of which a value of the whole set is read.
+        #: Sets with conditions on neighbours, on the first or the last event, and those of which a value of
+        #: the whole set is read.
         self.stepwise = {
             term.variable
             for clause in clauses
             for term in clause.attributes()
             if term.element == "previous"
         }
-        self.aggregated = {
-            name
+        self.ended = {
+            term.variable
             for clause in clauses
-            if any(isinstance(term, Aggregate) for term in clause.terms())
-            for name in clause.variables
+            for term in clause.attributes()
+            if term.element in ("first", "last")
         }
+        self.aggregated: set[str] = set()
+        #: Of these those of which a sum is read, which nearly each set has for itself.
+        self.summed: set[str] = set()
+        for clause in clauses:
+            its = [term for term in clause.terms() if isinstance(term, Aggregate)]
+            if its:
+                self.aggregated.update(clause.variables)
+            if any(term.function in ("sum", "avg") for term in its):
+                self.summed.update(clause.variables)
         self.strategy = branch.strategy.name
-        self.arriving = sum(self.rates.values()) + sum(
-            self.size(v.name) / self.window for its in self.negated for v in its
-        )
+        negated = sum(self.size(v.name) for its in self.negated for v in its)
+        self.arriving = (sum(self.looped.values()) + negated) / self.window
         #: Whether equalities divide all items into partitions.
         self.is_partitioned = self.is_equal(*self.names) or branch.strategy.attribute is not None
 
@@ -118,10 +138,10 @@ class EngineRows(ExpectedRows):
 
     def _fitting(self, name: str, bound: Collection[str], apart: Collection[str] = ()) -> float:
         """Events in a window that fit into a set beside an event of each other item."""
-        found = self.sizes[name]
+        found = self.looped[name]
         for other in bound:
             if {name, other} in self.elementwise and other not in apart:
-                found *= self.selectivity(name, other)
+                found *= self.statistics.selectivity_of_events(name, other)
         return found
 
     def _successive(self, bound: list[str], apart: Collection[str]) -> float:
@@ -190,7 +210,6 @@ class EngineRows(ExpectedRows):
             ),
             0.0,
         )  # fmt: skip
-        closed = counts and not (self.stepwise or self.aggregated)
         crosses = not (counts and self._is_star)
         for node in post_order(tree):
             if not isinstance(node, tuple):
@@ -210,11 +229,25 @@ class EngineRows(ExpectedRows):
                 work["visited"] += paired * (is_root and not counts)
             if any(self.is_equal(*pair) for pair in between):
                 work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
-            if self.sets.intersection(names) and not (is_root and closed):
-                work["steps" if self.stepwise.intersection(names) else "sets"] += self.rows(names)
+            made = [] if is_root and counts and self._counts_sets(node[1]) else [names]
+            if node[0] in self.sets:
+                made.append([node[0]])  # joined with nothing before
+            for its in made:
+                if self.sets.intersection(its):
+                    kind = "steps" if self.stepwise.intersection(its) else "sets"
+                    work[kind] += self.rows(its)
             if self.strategy.endswith("_contiguity") and self.sets.intersection(apart):
                 work["steps"] += _LOOKS * self.rows(beside or apart)
         return self._base | work
+
+    def _counts_sets(self, last: Tree[str]) -> bool:
+        """Whether no sets are made where matches are counted: those joined last, if any, in closed form."""
+        if self.stepwise or self.aggregated:
+            return False
+        if last not in self.sets:
+            return True
+        fitting = self._fitting(last, self.names)
+        return last not in self.ended and fitting < _MOST_COUNTED
 
     @cached_property
     def _is_star(self) -> bool:
@@ -239,20 +272,19 @@ class EngineRows(ExpectedRows):
         if self.strategy == "next":
             reads = 0.0
             for name in self.names[1:]:
-                # In the rest of the window, of a run's partition.
-                share = self.selectivity(first, name) if self.is_partitioned else 1.0
-                fitting = self.sizes[name] * share
+                fitting = self._in_loop(name)  # in the rest of the window
                 reads += fitting if name in self.sets else -math.expm1(-fitting)
             work = dict.fromkeys(("visits", "made"), starts * reads + self.found)
         else:
+            loops = [[first]] if first in self.sets else []
             prefixes = [self.names[:size] for size in range(2, len(self.names) + 1)]
             hashed = self.is_partitioned
             work = {
                 "visits": sum(
-                    self.rows(its, its[-1:], hashed=hashed, kept=False) + self._looped(its)
-                    for its in prefixes
-                ),
-                "made": sum(self.rows(its, kept=False) for its in prefixes),
+                    self.rows(its, its[-1:], hashed=hashed, kept=False) for its in prefixes
+                )
+                + sum(map(self._looped, loops + prefixes)),
+                "made": sum(self.rows(its, kept=False) for its in loops + prefixes),
             }
         return self._base | work | {"starts": starts}
 
@@ -260,26 +292,43 @@ class EngineRows(ExpectedRows):
         """What runs that have bound a set last read of its later events in the window."""
         if names[-1] not in self.sets or self.strategy.endswith("_contiguity"):
             return 0.0
-        share = self.selectivity(names[0], names[-1]) if self.is_partitioned else 1.0
-        return self.rows(names, kept=False, sets=sets) * self.sizes[names[-1]] * share / len(names)
+        rows = self.rows(names, kept=False, sets=sets)
+        return rows * self._in_loop(names[-1]) / len(names)
+
+    def _in_loop(self, name: str) -> float:
+        """Events of an item in a window that are of a run's partition."""
+        first = self.names[0]
+        if not self.is_partitioned or len(self.names) == 1:
+            return self.looped[name]
+        # Events of the first item share it as often as they do with the second one.
+        return self.looped[name] * self.selectivity(first, self.names[1] if name == first else name)
 
     def merged(self) -> dict[str, float]:
         """Of runs of which those of equal values are one."""
-        work = self.run()
+        work, first = self.run(), self.names[0]
         work["made"] = 0.0
         if self.strategy.endswith("_contiguity"):
             return work
-        visits = 0.0
+        looping, visits = 0.0, 0.0
+        if first in self.stepwise | self.aggregated and self.strategy != "next":
+            # Each event, whatever its step, is the last one of some runs, since the first start in the window.
+            events = self.statistics.cardinality(first, self.window)
+            share = self._in_loop(first) / max(self.looped[first], SMALLEST)
+            starts = events * self.sizes[first] / max(self.looped[first], SMALLEST) * share
+            looping = events * share * _oldest(starts)
+            visits = events / self.window * looping
         for place, following in enumerate(self.names[1:], 1):
             before = self.names[:place]
             read = {name for name in before if self._is_read_later(name, place)}
             its = self.rows(
                 [*read, following], (following,), hashed=self.is_partitioned,
-                kept=False, sets=bool(read & self.aggregated),
+                kept=False, sets=bool(read & self.summed),
             )  # fmt: skip
             # Runs of equal values are one, and other values do not differ.
             values = math.prod(self._values(name, place) for name in read)
             its = min(its, self.rates[following] * values)
+            if place == 1:
+                its = max(its, self.rates[following] * looping)
             if following in self.stepwise | self.aggregated:
                 its += self._looped(
                     [*(its for its in before if its in read), following], sets=False
@@ -292,10 +341,10 @@ class EngineRows(ExpectedRows):
     def _values(self, name: str, place: int) -> float:
         """How many values an item has that those from a place on are to equal; infinite if they compare it."""
         others = self.names[place:]
-        if name in self.aggregated | self.stepwise or any(
-            {name, other} in self.compared_pairs for other in others
-        ):
+        if name in self.summed or any({name, other} in self.compared_pairs for other in others):
             return math.inf
+        if name in self.aggregated | self.stepwise:
+            return self._in_loop(name)
         equal = (self.selectivity(name, its) for its in others if self.is_equal(name, its))
         return 1.0 / max(min(equal), SMALLEST)
 
@@ -337,6 +386,11 @@ class EngineRows(ExpectedRows):
         return work | {"counters": self.arriving * len(names), "by_start": by_start}
 
 
+def _oldest(events: float) -> float:
+    """How far back in a window the oldest of an expected number of events is, as a share of the window."""
+    return 1.0 + math.expm1(-events) / events if events > _FEW else events / 2
+
+
 def expected_work(
     pattern: Pattern, statistics: Statistics, plan: AnyPlan | None, *, counts: bool
 ) -> dict[str, dict[str, float]]:
@@ -366,11 +420,18 @@ def expected_work(
             its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True)
         ]
     listed = _listed(branches, counts=counts)
-    return {
+    found = {
         form: _sum([*parts, listed])
         for form, parts in forms.items()
         if not any(part is None for part in parts)
     }
+    if "merged" in found and (counts or pattern.output != "all"):
+        # Matches of runs that are one are counted at once; those that do not overlap have an event once.
+        its = found["merged"]
+        most = sum(branch.arriving for branch in branches)
+        its["matches"] = min(its["matches"], its["visits"])
+        its |= {kind: min(its[kind], most) for kind in ("written", "members")}
+    return found
 
 
 def _listed(branches: Collection[EngineRows], *, counts: bool) -> dict[str, float]:

@@ -20,7 +20,7 @@ from cepbench.errors import StatisticsError, errors_naming
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.statistics.model import Statistics
-from cepbench.planning.statistics.sampling import PairSample, Sampler
+from cepbench.planning.statistics.sampling import STEP, PairSample, Sampler
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
@@ -68,14 +68,20 @@ class StatisticsSample:
         arrivals = {name: count / seconds for name, count in self.events.items()}
         errors: dict[str | tuple[str, str], float] = {}
         selectivities: dict[tuple[str, str], float] = {}
+        of_events: dict[tuple[str, str], float] = {}
         for name, count in self.events.items():
             errors[name] = math.sqrt(count) / seconds
-        seen = [*self.pairs.items(), *(((a, b), of) for (a, b, _), of in self.sets.items())]
-        for pair, sample in seen:
+        seen = [(*its, "each") for its in self.pairs.items()]
+        seen += [((a, b), sample, which) for (a, b, which), sample in self.sets.items()]
+        for pair, sample, which in seen:
             if sample.candidates:
                 share = min(1.0, sample.held / sample.candidates)
                 error = math.sqrt(sample.variance) / sample.candidates
                 before, its_error = selectivities.get(pair, 1.0), errors.get(pair, 0.0)
+                if {*which.split()} <= STEP:
+                    of_events[pair] = of_events.get(pair, 1.0) * share
+                else:
+                    of_events.setdefault(pair, 1.0)
                 # Conditions on different elements of a set are assumed independent.
                 selectivities[pair] = before * share
                 errors[pair] = math.hypot(before * error, share * its_error)
@@ -83,6 +89,9 @@ class StatisticsSample:
             cardinalities=None if self.shortest else arrivals,
             rates=arrivals if self.shortest else None,
             selectivities=selectivities,
+            event_selectivities={
+                pair: share for pair, share in of_events.items() if share != selectivities[pair]
+            },
             standard_errors=errors,
             stream_rate=self.stream_events / seconds,
             partitions=self._partitions(),

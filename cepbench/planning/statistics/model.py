@@ -13,6 +13,9 @@ from cepbench.markup import Html
 
 Pair = tuple[str, str]
 
+#: Fields with a probability for each pair.
+_PROBABILITIES = ("selectivities", "time_selectivities", "event_selectivities")
+
 _TABLE = Html(
     """<table class="cep-statistics"><tr><th>quantity</th><th>variables</th><th>value</th>
 <th>standard error</th></tr>{% for quantity, key, value, error in rows %}
@@ -43,6 +46,10 @@ class Statistics:
     time_selectivities : mapping of (str, str) to float, optional
         Probability that the events of two variables of a SEQ within a window are in order, which
         ZStream's costs read [mei2009]_, Table 1; 1/2 if it is not given.
+    event_selectivities : mapping of (str, str) to float, optional
+        Where conditions on the first or the last event of a Kleene variable, which hold for a set, are part of
+        a selectivity: that of the others, which hold for each event. Only the expected work of
+        engines reads it.
     standard_errors : mapping of str or (str, str) to float, optional
         For display only: of a rate or cardinality by the variable's name, of a selectivity by its
         pair.
@@ -63,6 +70,7 @@ class Statistics:
     rates: Mapping[str, float] | None = None
     selectivities: Mapping[Pair, float] = field(default_factory=dict)
     time_selectivities: Mapping[Pair, float] = field(default_factory=dict)
+    event_selectivities: Mapping[Pair, float] = field(default_factory=dict)
     standard_errors: Mapping[str | Pair, float] = field(default_factory=dict)
     stream_rate: float | None = None
     partitions: float | None = None
@@ -73,7 +81,7 @@ class Statistics:
                 "give exactly one of cardinalities= (events per window), rates= (events per second)"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
-        for key in (kind, "selectivities", "time_selectivities", "standard_errors"):
+        for key in (kind, *_PROBABILITIES, "standard_errors"):
             if not isinstance(getattr(self, key), Mapping):
                 raise StatisticsError(
                     f"{key} is a mapping such as a dict, not {kind_of(getattr(self, key))}"
@@ -84,7 +92,7 @@ class Statistics:
                 raise StatisticsError(f"{kind} has a key {shown(name)}; a key is a variable's name")
             values[name] = _number(kind, name, value)
         object.__setattr__(self, kind, values)
-        for key in ("selectivities", "time_selectivities"):
+        for key in _PROBABILITIES:
             probabilities = _by_pair(key, getattr(self, key), values)
             for pair, value in probabilities.items():
                 if value > 1:
@@ -146,6 +154,11 @@ class Statistics:
         """Probability that events of two variables are in the order of a SEQ; 1/2 if unknown."""
         return self.time_selectivities.get(_pair(first, second), 0.5)
 
+    def selectivity_of_events(self, first: str, second: str) -> float:
+        """As :meth:`selectivity`, without conditions on the first or the last event of a set."""
+        pair = _pair(first, second)
+        return self.event_selectivities.get(pair, self.selectivities.get(pair, 1.0))
+
     def has_selectivity(self, first: str, second: str) -> bool:
         """Whether the selectivity of two variables (or of one) is given."""
         return _pair(first, second) in self.selectivities
@@ -200,11 +213,9 @@ class Statistics:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict."""
         kind = "rates" if self.cardinalities is None else "cardinalities"
-        optional = {
-            "stream_rate": self.stream_rate,
-            "partitions": self.partitions,
-            "time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()] or None,
-        }
+        optional: dict[str, Any] = {"stream_rate": self.stream_rate, "partitions": self.partitions}
+        for key in _PROBABILITIES[1:]:
+            optional[key] = [[*pair, value] for pair, value in getattr(self, key).items()] or None
         return {
             kind: dict(self._arrivals),
             "selectivities": [[*pair, value] for pair, value in self.selectivities.items()],
@@ -227,7 +238,7 @@ class Statistics:
                 key: data.get(key)
                 for key in ("cardinalities", "rates", "stream_rate", "partitions")
             }
-            for key in ("selectivities", "time_selectivities"):
+            for key in _PROBABILITIES:
                 given[key] = {(a, b): value for a, b, value in data.get(key, ())}
             return cls(**given, standard_errors=errors)
         except (AttributeError, IndexError, TypeError, ValueError) as error:

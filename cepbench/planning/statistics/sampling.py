@@ -19,9 +19,9 @@ from cepbench.streams.numeric import NumericReader
 _T = TypeVar("_T")
 
 #: Combinations of elements of a Kleene set in one condition that can be measured: a single one, or
-#: an event and its predecessor.
+#: an event and its predecessor, of conditions that hold for each event.
 _MEASURED = ({"first"}, {"last"})
-_STEP = {"each", "rest", "previous"}
+STEP = {"each", "rest", "previous"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def conditions_by_set(pattern: Pattern) -> dict[tuple[str, str, str], list[Claus
         mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
         for attribute in clause.attributes():
             mentioned[attribute.variable].add(attribute.element)
-        if all(elements in _MEASURED or elements <= _STEP for elements in mentioned.values()):
+        if all(elements in _MEASURED or elements <= STEP for elements in mentioned.values()):
             which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
             found.setdefault((*_pair_of(clause, pattern), which), []).append(clause)
     return found

@@ -152,6 +152,14 @@ def test_what_is_given_is_kept() -> None:
     assert (result.evaluator, result.choice) == ("tree", None)
 
 
+@pytest.mark.parametrize("where", ["a.x < 2", "a[i].x > a[i-1].x", "a[2..].x > min(a[..i-1].x)"])
+def test_conditions_on_the_first_event_of_a_set_do_not_make_the_set_small(where: str) -> None:
+    text = f"PATTERN SEQ(KL(A a), B b) WHERE a[1].x < 0.05 AND {where} WITHIN 400 units"
+    result = cep.evaluate(text, STREAM, output="count")
+    assert result.evaluator == "sase" and result.metrics.matches > 1e8
+    assert str(result.choice).endswith("over a year")
+
+
 def test_results_and_explanations_say_what_was_chosen() -> None:
     text = "PATTERN SEQ(A a, B b, C c) WITHIN 5 units"
     result = cep.evaluate(text, STREAM)

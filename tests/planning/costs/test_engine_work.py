@@ -47,6 +47,8 @@ def _work(text: str, stream: cep.EventStream, *, counts: bool = True) -> dict:
         "SEQ(A a, NOT(N n), B b)",
         "SEQ(A a, KL(B b), C c)",
         "SEQ(A a, KL(B b), C c) WHERE [id]",
+        "SEQ(A a, KL(B b), C c) WHERE b[1].x < 0.2",
+        "SEQ(A a, KL(B b), C c) WHERE b[last].x < 0.5 AND b.x < 0.9 AND a.id = b[1].id",
         "OR(SEQ(A a, B b), SEQ(C c, D d))",
         "SEQ(A a, B b) STRATEGY strict_contiguity",
         "SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next",
@@ -128,6 +130,8 @@ def test_merged_runs_are_no_more_than_all(stream: cep.EventStream) -> None:
         ("SEQ(A a, B b, C c, D d) WHERE a.id = d.id AND b.id = c.id", 3000, "sase", "merged"),
         ("SEQ(A a, KL(B b), C c) WHERE sum(b.x) > 1", 1000, "sase-basic", "runs"),
         ("SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next", 500, "sase-basic", "runs"),
+        ("SEQ(KL(A a), B b) WHERE a[1].x < 0.1 AND a[i].x > a[i-1].x", 9000, "sase", "merged"),
+        ("SEQ(KL(A a), B b) WHERE a[1].x < 0.1", 1000, "sase-basic", "runs"),
         ("SEQ(A a, KL(B b), C c) WHERE [id] STRATEGY next", 9000, "sase-basic", "runs"),
     ],
 )

@@ -261,6 +261,21 @@ def test_errors_of_conditions_on_several_events_of_a_set_add_up() -> None:
         assert stats.standard_errors["a", "b"] == pytest.approx(0.1 * relative)
 
 
+def test_what_holds_for_each_event_of_a_set_is_told_from_what_holds_for_the_set() -> None:
+    table = pd.DataFrame({"type": ["B"] * 10, "time": range(10), "x": range(10)})
+    stream = EventStream.from_pandas(table, type="type", time="time")
+    where = "b.x < 8 AND b[1].x < 5 AND b[i].x > b[i-1].x AND b[last].x > 3"
+    pattern = f"PATTERN SEQ(KL(B b), B c) WHERE {where} AND c.x < b[1].x + 3 WITHIN 100 units"
+    found = measure_statistics(pattern, stream)
+    assert found.selectivity_of_events("b", "b") == pytest.approx(0.8)
+    assert found.selectivity("b", "b") == pytest.approx(0.8 * 0.5 * 0.6)
+    assert found.selectivity("b", "c") < 1.0 == found.selectivity_of_events("b", "c")
+    assert cep.Statistics.from_dict(found.to_dict()) == found
+    plain = measure_statistics(pattern.replace("[1]", "").replace("[last]", ""), stream)
+    assert not plain.event_selectivities
+    assert plain.selectivity_of_events("b", "b") == plain.selectivity("b", "b")
+
+
 def test_a_window_of_length_0_has_the_events_of_a_moment() -> None:
     stream = EventStream.from_pandas(
         pd.DataFrame({"ts": [1, 1, 1, 7, 7, 9], "type": list("ABBABB")}), type="type", time="ts"
