@@ -83,11 +83,13 @@ def _measured(live: Aggregator) -> dict[str, Any]:
 
 def text_of(values: pd.DataFrame) -> str:
     """Rows of values as text, without what is missing, whatever the types of columns."""
-    lines: Any = pa.array([""] * len(values), pa.string())
-    for name, column in values.items():
-        found = pc.binary_join_element_wise(f" {name}=", _texts_of(column), "")
-        lines = pc.binary_join_element_wise(lines, found.fill_null(""), "")
-    return "".join(f"{line}\n" for line in lines.to_pylist())
+    texts: list[Any] = [
+        pc.binary_join_element_wise(f" {name}=", _texts_of(column), "").fill_null("")
+        for name, column in values.items()
+    ]
+    lines = pc.binary_join_element_wise(*texts, "\n", "")
+    text: str = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "")[0].as_py()
+    return text
 
 
 def _texts_of(column: pd.Series) -> Any:
