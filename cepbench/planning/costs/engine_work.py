@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, pairwise
 
@@ -229,25 +230,34 @@ class EngineRows(ExpectedRows):
                 work["visited"] += paired * (is_root and not counts)
             if any(self.is_equal(*pair) for pair in between):
                 work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
-            made = [] if is_root and counts and self._counts_sets(node[1]) else [names]
-            if node[0] in self.sets:
-                made.append([node[0]])  # joined with nothing before
+            sets = [child for child in node if isinstance(child, str) and child in self.sets]
+            made = [] if is_root and counts and self._counts_sets(sets[-1:]) else [names]
+            made += [sets[:-1]]  # the other one is joined with nothing before
             for its in made:
                 if self.sets.intersection(its):
                     kind = "steps" if self.stepwise.intersection(its) else "sets"
-                    work[kind] += self.rows(its)
+                    work[kind] += self._whatever_ends.rows(its)
             if self.strategy.endswith("_contiguity") and self.sets.intersection(apart):
                 work["steps"] += _LOOKS * self.rows(beside or apart)
         return self._base | work
 
-    def _counts_sets(self, last: Tree[str]) -> bool:
+    def _counts_sets(self, last: list[str]) -> bool:
         """Whether no sets are made where matches are counted: those joined last, if any, in closed form."""
         if self.stepwise or self.aggregated:
             return False
-        if last not in self.sets:
-            return True
-        fitting = self._fitting(last, self.names)
-        return last not in self.ended and fitting < _MOST_COUNTED
+        fitting = (self._fitting(name, self.names) for name in last)
+        return self.ended.isdisjoint(last) and all(its < _MOST_COUNTED for its in fitting)
+
+    @cached_property
+    def _whatever_ends(self) -> EngineRows:
+        """Without conditions on the first and the last event of sets, which are made before these are tested."""
+        known = self.statistics
+        if not known.event_selectivities:
+            return self
+        selectivities = {**known.selectivities, **known.event_selectivities}
+        return EngineRows(
+            self.pattern, replace(known, selectivities=selectivities, event_selectivities={})
+        )
 
     @cached_property
     def _is_star(self) -> bool:
@@ -310,7 +320,7 @@ class EngineRows(ExpectedRows):
         if self.strategy.endswith("_contiguity"):
             return work
         looping, visits = 0.0, 0.0
-        if first in self.stepwise | self.aggregated and self.strategy != "next":
+        if self._is_in_loops(first, 1) and self.strategy != "next":
             # Each event, whatever its step, is the last one of some runs, since the first start in the window.
             events = self.statistics.cardinality(first, self.window)
             share = self._in_loop(first) / max(self.looped[first], SMALLEST)
@@ -329,7 +339,7 @@ class EngineRows(ExpectedRows):
             its = min(its, self.rates[following] * values)
             if place == 1:
                 its = max(its, self.rates[following] * looping)
-            if following in self.stepwise | self.aggregated:
+            if self._is_in_loops(following, place + 1):
                 its += self._looped(
                     [*(its for its in before if its in read), following], sets=False
                 )
@@ -347,6 +357,12 @@ class EngineRows(ExpectedRows):
             return self._in_loop(name)
         equal = (self.selectivity(name, its) for its in others if self.is_equal(name, its))
         return 1.0 / max(min(equal), SMALLEST)
+
+    def _is_in_loops(self, name: str, place: int) -> bool:
+        """Whether runs differ in what their set, which those from a place on may read, has."""
+        if name in self.stepwise | self.aggregated:
+            return True
+        return name in self.sets and self._is_read_later(name, place)
 
     def _is_read_later(self, name: str, place: int) -> bool:
         """Whether items from a place on are compared with those before it by more than the partition."""
