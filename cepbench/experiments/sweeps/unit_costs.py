@@ -216,6 +216,9 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
         chosen = str(rng.choice(["", "a.x < c.x", "a.id = c.id"]))
     elif shape == "NOT":
         items.insert(int(rng.integers(1, size)), f"NOT({rng.choice(['T0', 'T9'])} n)")
+        if rng.random() < 0.5:
+            # Many events are looked at until one is found.
+            chosen += f"{' AND ' if chosen else ''}n.x < 0.1 * b.x"
     elif shape == "strategy":
         strategy = str(rng.choice(["next", "strict_contiguity", "partition_contiguity(id)"]))
         more = f" STRATEGY {strategy}"

@@ -198,9 +198,25 @@ class EngineRows(ExpectedRows):
             "scanned": self.stream_rate * (len(self.names) + self.checks),
             "events": self.arriving,
             "keyed": sum(self.rates[name] for name in keyed),
-            "checked": self.checks * max(self.found, self.rows(self.names, kept=False)),
+            "checked": self._looks * max(self.found, self.rows(self.names, kept=False)),
             "grouped": self.grouped * self.found,
         }
+
+    @cached_property
+    def _looks(self) -> float:
+        """Events of NOT that are looked at for a match until one is found: more than one if they are compared."""
+        looks = 0.0
+        for variable in (variable for its in self.negated for variable in its):
+            others = [x for x in self.names if self.statistics.has_selectivity(variable.name, x)]
+            share = math.prod(self.selectivity(variable.name, other) for other in others)
+            gap = self.size(variable.name) / len(self.names)
+            fitting = gap * share
+            looks += (
+                max(1.0, gap * -math.expm1(-fitting) / fitting if fitting > _FEW else gap)
+                if others
+                else 1.0
+            )
+        return looks
 
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
         """Of joins along a plan, or ``backwards`` from the last item on."""

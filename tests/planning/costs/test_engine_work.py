@@ -116,6 +116,17 @@ def test_counting_without_runs_is_expected_where_it_is_done(
     assert "counted" not in _work(text, stream, counts=False)
 
 
+def test_a_not_looks_at_more_events_the_rarer_they_fit(stream: cep.EventStream) -> None:
+    text = "PATTERN SEQ(A a, NOT(N n), B b){} WITHIN 9000 units"
+    looks = []
+    for where in ("", " WHERE n.x < 0.5", " WHERE n.x < a.x", " WHERE n.x < a.x - 0.8"):
+        looks.append(_work(text.format(where), stream)["joins"]["checked"])
+    per_pair = [its / looks[0] for its in looks]
+    # Without a comparison a range of time tells; of 4.5 events in a gap one in two or one in fifty fits.
+    assert per_pair[1] == pytest.approx(1.0)
+    assert 1.3 < per_pair[2] < 2.0 and 3.5 < per_pair[3] < 4.6
+
+
 def test_merged_runs_are_no_more_than_all(stream: cep.EventStream) -> None:
     for where in ("", "WHERE [id]", "WHERE a.x < b.x AND b.x < c.x"):
         work = _work(f"PATTERN SEQ(A a, B b, C c) {where} WITHIN 3000 units", stream)
