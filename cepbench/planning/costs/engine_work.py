@@ -55,7 +55,7 @@ _CHUNK = 64.0
 #: Expected events of which joins can count the sets, if up to 62 do not overflow.
 _MOST_COUNTED = 45.0
 
-#: Expected events in a window below which 1 - (1 - exp(-n)) / n is n / 2.
+#: Expected events below which (1 - exp(-n)) / n is 1 - n / 2.
 _FEW = 1e-6
 
 #: The logarithm of the largest number of sets, and expected events beyond which it is reached.
@@ -113,7 +113,7 @@ class EngineRows(ExpectedRows):
                 self.summed.update(clause.variables)
         self.strategy = branch.strategy.name
         negated = sum(self.size(v.name) for its in self.negated for v in its)
-        self.arriving = (sum(self.looped.values()) + negated) / self.window
+        self.arriving = (sum(self.looped.values()) + negated) / (self.window or math.inf)
         #: Whether equalities divide all items into partitions.
         self.is_partitioned = self.is_equal(*self.names) or branch.strategy.attribute is not None
 
@@ -210,12 +210,7 @@ class EngineRows(ExpectedRows):
             others = [x for x in self.names if self.statistics.has_selectivity(variable.name, x)]
             share = math.prod(self.selectivity(variable.name, other) for other in others)
             gap = self.size(variable.name) / len(self.names)
-            fitting = gap * share
-            looks += (
-                max(1.0, gap * -math.expm1(-fitting) / fitting if fitting > _FEW else gap)
-                if others
-                else 1.0
-            )
+            looks += max(1.0, gap * _until_first(gap * share)) if others else 1.0
         return looks
 
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
@@ -341,8 +336,8 @@ class EngineRows(ExpectedRows):
             events = self.statistics.cardinality(first, self.window)
             share = self._in_loop(first) / max(self.looped[first], SMALLEST)
             starts = events * self.sizes[first] / max(self.looped[first], SMALLEST) * share
-            looping = events * share * _oldest(starts)
-            visits = events / self.window * looping
+            looping = events * share * (1.0 - _until_first(starts))
+            visits = events / (self.window or math.inf) * looping
         for place, following in enumerate(self.names[1:], 1):
             before = self.names[:place]
             read = {name for name in before if self._is_read_later(name, place)}
@@ -418,9 +413,9 @@ class EngineRows(ExpectedRows):
         return work | {"counters": self.arriving * len(names), "by_start": by_start}
 
 
-def _oldest(events: float) -> float:
-    """How far back in a window the oldest of an expected number of events is, as a share of the window."""
-    return 1.0 + math.expm1(-events) / events if events > _FEW else events / 2
+def _until_first(events: float) -> float:
+    """How far the first of an expected number of events is, as a share of where they are."""
+    return -math.expm1(-events) / events if events > _FEW else 1.0 - events / 2
 
 
 def expected_work(
