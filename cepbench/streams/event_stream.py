@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,6 +182,30 @@ class EventStream:
             return None
         rows, begins = index
         return [rows[begins[code] : begins[code + 1]] for code in codes]
+
+    def column_of_code(self, name: str, code: int) -> AttributeColumn:
+        """The attribute ``name`` of the events of a type, in their order, which is kept beside their rows.
+
+        Errors as of :meth:`column`.
+        """
+        return self._of_code(name, code, partial(self.column, name))
+
+    def times_of_code(self, code: int) -> np.ndarray:
+        """The timestamps of the events of a type, in their order, which are kept beside their rows."""
+        found = self._of_code(None, code, lambda: self.timestamps)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def _of_code(
+        self, name: str | None, code: int, column: Callable[[], AttributeColumn]
+    ) -> AttributeColumn:
+        kept = self._index.columns
+        found = kept.get((name, code))
+        if found is None:
+            parts = self.indexed().rows_of_codes([code])
+            assert parts is not None
+            found = kept[name, code] = column()[parts[0]]
+        return found
 
     def indexed(self) -> EventStream:
         """This stream, whose rows by type are known from now on, so that one run takes no longer than the next."""

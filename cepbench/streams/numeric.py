@@ -91,13 +91,17 @@ class NumericReader(Stateful):
             self._codes = {**dict(last), **self._constants}
             self._began = now
 
-    def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
+    def read(
+        self, stream: EventStream, name: str, rows: np.ndarray | slice, code: int | None = None
+    ) -> np.ndarray:
         """The attribute ``name`` at ``rows`` as float64: true as 1, false as 0, missing as NaN.
+
+        ``code``: of a type whose rows the stream keeps; ``rows`` are then places among these.
 
         A StreamError if there is no such attribute, it cannot be compared, or has an integer beyond
         2**53, which a float would round.
         """
-        column = stream.column(name)
+        column = stream.column(name) if code is None else stream.column_of_code(name, code)
         if isinstance(column, CodedStrings):
             if self._last[0] is not column.values:
                 if len(stream):
@@ -112,18 +116,25 @@ class NumericReader(Stateful):
         picked = column[rows]
         is_integer = picked.dtype == np.int64 and len(picked)
         if is_integer and (picked.max() > EXACT or picked.min() < -EXACT):
-            self._refuse_large(stream, name, rows, (picked > EXACT) | (picked < -EXACT))
+            self._refuse_large(stream, name, rows, code, (picked > EXACT) | (picked < -EXACT))
         if is_integer:
             self._integers.add(name)
         elif name in self._integers and (large := _may_be_rounded(picked)).any():
             # Integers became floats where one is missing, and large ones were rounded.
-            self._refuse_large(stream, name, rows, large)
+            self._refuse_large(stream, name, rows, code, large)
         return picked.astype(np.float64, copy=False)
 
     def _refuse_large(
-        self, stream: EventStream, name: str, rows: np.ndarray | slice, large: np.ndarray
+        self,
+        stream: EventStream,
+        name: str,
+        rows: np.ndarray | slice,
+        code: int | None,
+        large: np.ndarray,
     ) -> NoReturn:
-        row = int(np.arange(len(stream))[rows][large][0])
+        of_type = None if code is None else stream.rows_of_codes([code])
+        among = np.arange(len(stream)) if of_type is None else of_type[0]
+        row = int(among[rows][large][0])
         raise StreamError(
             f"row {row}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "
             "float; convert it to a text, or subtract a common origin",

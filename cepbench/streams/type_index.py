@@ -1,23 +1,31 @@
-"""The rows of a stream by type, which are kept once they are asked for again."""
+"""The rows of a stream by type, which are kept once they are asked for again, and columns in their order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cepbench.kernels.arrays import read_only
+from cepbench.streams.columns import AttributeColumn
 
 
 class TypeIndex:
     """The rows of one stream by type, found when they are asked for a second time.
 
     A single query, or a batch of a live stream, takes neither the time nor the memory for them.
+
+    Attributes
+    ----------
+    columns : dict of (str or None, int) to column
+        Attribute, None for the time, and code of a type → the values in the order of that type's rows: those that
+        were asked for, in all at most as many bytes as the columns of the stream.
     """
 
-    __slots__ = ("_asked", "_known")
+    __slots__ = ("_asked", "_known", "columns")
 
     def __init__(self) -> None:
         self._asked = False
         self._known: tuple[np.ndarray, np.ndarray] | None = None
+        self.columns: dict[tuple[str | None, int], AttributeColumn] = {}
 
     def of(
         self, codes: np.ndarray, types: int, *, at_once: bool = False

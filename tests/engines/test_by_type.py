@@ -51,3 +51,48 @@ def test_flags(types: tuple[str | None, ...]) -> None:
         assert found.tolist() == expected.tolist()
         assert rows.tolist() == np.flatnonzero(expected).tolist()
         assert flags.any_of(batch) == expected.any()
+
+
+#: Conditions of single events on every kind of column, several of a leaf, and with another operator than AND.
+_FILTERS = (
+    "a.x < 0.3 AND b.x >= 0.2 AND c.x != 0.5",
+    "a.x < 0.5 AND a.n > 2 AND n.n = 1 AND a.n < b.n",
+    "a.word = 'up' AND n.word != 'up' AND c.flag = TRUE",
+    "(a.x < 0.2 OR a.n = 4) AND c.time > 150 AND a.x + 0.1 < c.x",
+    "a.x + a.n < 2 AND b.x > 9",
+)
+
+
+@pytest.mark.parametrize("engine", ["tree", "lazy-nfa-instances", "zstream", "stack-nfa"])
+@pytest.mark.parametrize("items", ["A a, B b, NOT(C n), D c", "T a, B b, NOT(B n), A c"])
+@pytest.mark.parametrize("where", _FILTERS)
+def test_kept_columns_find_what_rows_find(engine: str, items: str, where: str) -> None:
+    rng = np.random.default_rng(3)
+    size = 400
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCDE"), size),
+            "time": np.sort(rng.integers(0, size, size)),
+            "x": np.where(rng.random(size) < 0.1, np.nan, rng.random(size)),
+            "n": rng.integers(0, 6, size),
+            "word": rng.choice(["up", "down", None], size),
+            "flag": rng.random(size) < 0.5,
+        }
+    )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=_HIERARCHY)
+    pattern = cep.parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN 30 units")
+    found = [
+        cep.evaluate(pattern, its, evaluator=engine).matches
+        for its in (stream, stream.with_hierarchy(_HIERARCHY).indexed())
+    ]
+    assert found[0].equals(found[1])
+    assert len(found[0]) or "b.x > 9" in where
+
+
+def test_kept_columns_name_the_row_that_is_too_large() -> None:
+    frame = pd.DataFrame({"type": list("BABA"), "time": range(4), "y": [0, 1, 2, 1 << 60]})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time").indexed()
+    with pytest.raises(cep.errors.StreamError, match=r"row 3: 'y' is 1152921504606846976, too"):
+        cep.evaluate(
+            "PATTERN SEQ(A a, B b) WHERE a.y > 0 WITHIN 9 units", stream, evaluator="stack-nfa"
+        )

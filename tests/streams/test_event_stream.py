@@ -538,6 +538,7 @@ def test_a_stream_survives_pickling() -> None:
     packed = pickle.dumps(stream)
     assert stream.rows_of_codes([0]) is None
     assert [rows.tolist() for rows in stream.rows_of_codes([0, 2]) or []] == [[0, 2], [3]]
+    assert stream.times_of_code(0).tolist() == stream.timestamps[[0, 2]].tolist()
     assert stream.with_hierarchy(None).indexed().rows_of_codes([1]) is not None
     # Rows by type are found again where they are needed.
     assert pickle.dumps(stream) == packed

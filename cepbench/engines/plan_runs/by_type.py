@@ -51,10 +51,28 @@ class TypeRows:
 
         And where those of each type begin, with the number of all behind.
         """
-        own = self._codes.of(batch)
-        parts = None if own is None else batch.rows_of_codes(own)
-        if parts:
-            return np.concatenate(parts), [0, *accumulate(map(len, parts))]
+        kept = self._kept(batch)
+        if kept:
+            return np.concatenate(kept), [0, *accumulate(map(len, kept))]
+        return self._sorted(batch)
+
+    def parts(self, batch: EventStream) -> tuple[list[np.ndarray], list[int] | None]:
+        """The ascending rows of each type, and the types' codes where the batch keeps these rows."""
+        kept = self._kept(batch)
+        if kept:
+            return kept, self._codes.of(batch)
+        rows, begins = self._sorted(batch)
+        return [rows[begin:end] for begin, end in pairwise(begins)], None
+
+    def by_type(self, batch: EventStream) -> dict[str | None, np.ndarray]:
+        """The ascending rows of each type; empty for types that the batch does not have."""
+        return dict(zip(self.types, self.parts(batch)[0], strict=True))
+
+    def _kept(self, batch: EventStream) -> list[np.ndarray] | None:
+        codes = self._codes.of(batch)
+        return None if codes is None else batch.rows_of_codes(codes)
+
+    def _sorted(self, batch: EventStream) -> tuple[np.ndarray, list[int]]:
         places, codes = self._places.of(batch), type_codes_of(batch)
         starts = np.zeros(len(self.types) + 1, np.int64)
         ends = np.empty(len(places), np.int64)
@@ -62,12 +80,6 @@ class TypeRows:
         number = rows_by_place(codes, places, starts, ends, chosen, rows)
         begins: list[int] = starts.tolist()
         return rows[:number], begins
-
-    def by_type(self, batch: EventStream) -> dict[str | None, np.ndarray]:
-        """The ascending rows of each type; empty for types that the batch does not have."""
-        rows, begins = self.of(batch)
-        spans = zip(self.types, pairwise(begins), strict=True)
-        return {kind: rows[begin:end] for kind, (begin, end) in spans}
 
 
 def _codes_of(types: Sequence[str | None], batch: EventStream) -> list[int] | None:

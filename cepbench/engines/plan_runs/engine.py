@@ -177,15 +177,15 @@ class PlanEngine(Engine):
 
         And where those of each leaf begin, with the number of all behind.
         """
-        rows, begins = self._of_types.of(batch)
-        if self._is_sorted or not len(rows):
-            return rows, begins
-        kept = []
+        if self._is_sorted:
+            return self._of_types.of(batch)
+        parts, codes = self._of_types.parts(batch)
+        found = []
         for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
             place = self._of_types.types.index(leaf.type)
-            its = rows[begins[place] : begins[place + 1]]
-            kept.append(self.fitting(batch, its, filters) if len(its) else its)
-        return np.concatenate(kept), [0, *accumulate(map(len, kept))]
+            code = None if codes is None else codes[place]
+            found.append(self.fitting(batch, parts[place], filters, code))
+        return np.concatenate(found), [0, *accumulate(map(len, found))]
 
     def leaf_values(
         self,
@@ -216,20 +216,52 @@ class PlanEngine(Engine):
         return len(self._of_types.types) == len(self.layout.leaves) and not any(self.layout.filters)
 
     def fitting(
-        self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]
+        self,
+        batch: EventStream,
+        rows: np.ndarray,
+        filters: Iterable[Clause],
+        code: int | None = None,
     ) -> np.ndarray:
-        """The rows whose events satisfy all conditions of a leaf alone."""
-        for clause in filters:
+        """The rows whose events satisfy all conditions of a leaf alone.
+
+        ``code``: of the type of which these are all rows, where the batch keeps them.
+        """
+        if code is not None:
+            return rows[self.fitting_places(batch, filters, code)]
+        for clause in filters if len(rows) else ():
             held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
             rows = rows[held]
         return rows
 
-    def values(self, expression: Expression, batch: EventStream, rows: np.ndarray) -> np.ndarray:
-        """The values of an expression over one variable, for rows bound to it, or one of all rows."""
-        return expression_values(expression, self._reading(batch, rows), self.task.reader.code)
+    def fitting_places(
+        self, batch: EventStream, filters: Iterable[Clause], code: int
+    ) -> np.ndarray | slice:
+        """The places of such rows among those of a type, which the batch keeps."""
+        places: np.ndarray | slice = slice(None)
+        for clause in filters:
+            held = clause_holds(clause, self._reading(batch, places, code), self.task.reader.code)
+            places = np.flatnonzero(held) if isinstance(places, slice) else places[held]
+        return places
 
-    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-        return lambda attribute: self.task.reader.read(batch, attribute.name, rows)
+    def values(
+        self,
+        expression: Expression,
+        batch: EventStream,
+        rows: np.ndarray | slice,
+        code: int | None = None,
+    ) -> np.ndarray:
+        """The values of an expression over one variable, for rows bound to it, or one of all rows.
+
+        ``code``: of a type whose rows the batch keeps; ``rows`` are then places among these.
+        """
+        return expression_values(
+            expression, self._reading(batch, rows, code), self.task.reader.code
+        )
+
+    def _reading(
+        self, batch: EventStream, rows: np.ndarray | slice, code: int | None = None
+    ) -> Callable[[Attribute], np.ndarray]:
+        return lambda attribute: self.task.reader.read(batch, attribute.name, rows, code)
 
     def _matches(self, chunks: Chunks) -> tuple[BranchMatches | None, ...]:
         branches = self.task.branches

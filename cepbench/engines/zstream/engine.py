@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -41,6 +42,15 @@ SAMPLE = 1024
 _NO_MEMBERS = np.empty(0, np.int64)
 
 
+class _Kept(NamedTuple):
+    """The events of a batch that can be bound to a leaf."""
+
+    code: int  #: of their type
+    places: np.ndarray | slice  #: among those of the type
+    rows: np.ndarray  #: int64
+    times: np.ndarray  #: int64
+
+
 class _Events(NamedTuple):
     """The events of a batch."""
 
@@ -49,7 +59,13 @@ class _Events(NamedTuple):
     codes: np.ndarray  #: int32 (events,), of their types
     timestamps: np.ndarray  #: int64 (events,)
     codes_of: Mapping[str | None, list[int]]  #: the types that are of the type of each leaf
-    kept: Mapping[int, np.ndarray]  #: the rows of the events of types, if the batch keeps them
+    kept: Mapping[int, _Kept]  #: those of leaves of one type, if the batch keeps its rows
+
+    def added(self, first: int, stop: int) -> int:
+        """How many are bound to leaves, all of which are kept, from row ``first`` to before row ``stop``."""
+        return sum(
+            int(np.subtract(*its.rows.searchsorted((stop, first)))) for its in self.kept.values()
+        )
 
 
 def _codes_of(types: Sequence[str | None], batch: EventStream) -> dict[str | None, list[int]]:
@@ -155,11 +171,14 @@ class ZStreamEngine(PlanEngine):
                 stop, stops = begin, [leaf.stop for leaf in self._leaves]
                 try:
                     while stop == begin or (stop < len(batch) and self._goes_on(stops)):
-                        first, stop = stop, self._end_of_step(events.timestamps, stop)
-                        if not all(leaf.has_room(most * (stop - first)) for leaf in self._leaves):
+                        first, stop = stop, self._end_of_step(events, stop)
+                        room = most * (stop - first)
+                        if len(events.kept) == len(self._leaves):
+                            room = min(room, events.added(first, stop))
+                        if not all(leaf.has_room(room) for leaf in self._leaves):
                             # For two steps, so that few added events need none for the next ones.
-                            room = max(stop - first, min(self._batch_size, len(batch) - first))
-                            dropped = self._make_room(2 * most * room)
+                            least = most * min(self._batch_size, len(batch) - first)
+                            dropped = self._make_room(2 * max(room, least))
                             stops = [its - gone for its, gone in zip(stops, dropped, strict=True)]
                         self._take(events, first, stop)
                     found += self._round(int(events.timestamps[stop - 1]), stop - begin, chunks)
@@ -213,8 +232,16 @@ class ZStreamEngine(PlanEngine):
 
     def _events_of(self, batch: EventStream, first_position: int) -> _Events:
         codes_of = self._codes_of.of(batch)
-        single = sorted({kinds[0] for kinds in codes_of.values() if len(kinds) == 1})
-        kept = dict(zip(single, batch.rows_of_codes(single) or (), strict=False))
+        single = {
+            number: codes_of[variable.type][0]
+            for number, variable in enumerate(self.layout.leaves)
+            if len(codes_of[variable.type]) == 1 and number not in self._sides.choices
+        }
+        parts = zip(single.items(), batch.rows_of_codes([*single.values()]) or (), strict=False)
+        kept = {}
+        for (number, code), rows in parts:
+            places = self.fitting_places(batch, self.layout.filters[number], code)
+            kept[number] = _Kept(code, places, rows[places], batch.times_of_code(code)[places])
         timestamps = read_only(np.ascontiguousarray(batch.timestamps))
         return _Events(batch, first_position, type_codes_of(batch), timestamps, codes_of, kept)
 
@@ -226,7 +253,13 @@ class ZStreamEngine(PlanEngine):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
             columns, filters = self.operators.values[number], self.layout.filters[number]
             times = leaf.times[leaf.stop :]
-            if number in self._sides.choices:
+            kept = events.kept.get(number)
+            if kept is not None:
+                of_step = slice(*kept.rows.searchsorted((first, stop)))
+                rows, filters, places = kept.rows[of_step], (), kept.places
+                at = of_step if isinstance(places, slice) else places[of_step]
+                times[: len(rows)] = kept.times[of_step]
+            elif number in self._sides.choices:
                 rows = self._rows_of_sides(batch, number, first, len(codes))
                 filters = ()
                 times[: len(rows)] = batch.timestamps[rows]
@@ -238,11 +271,6 @@ class ZStreamEngine(PlanEngine):
             elif len(kinds) > 1:
                 rows = first + batch[first : first + len(codes)].rows_of(variable.type)
                 times[: len(rows)] = batch.timestamps[rows]
-            elif kinds[0] in events.kept:
-                rows = events.kept[kinds[0]]
-                rows = rows[slice(*rows.searchsorted((first, stop)))]
-                if not filters:
-                    times[: len(rows)] = batch.timestamps[rows]
             elif not (filters or columns or leaf.has_positions):
                 leaf.stop += int(read_times(codes, timestamps, kinds[0], times))
                 continue
@@ -258,7 +286,11 @@ class ZStreamEngine(PlanEngine):
             if leaf.has_positions:
                 np.add(rows, events.first_position, out=leaf.positions[new])
             for expression, column in columns.items():
-                leaf.values[column, new] = self.values(expression, batch, rows)
+                leaf.values[column, new] = (
+                    self.values(expression, batch, rows)
+                    if kept is None
+                    else self.values(expression, batch, at, kept.code)
+                )
             leaf.stop = new.stop
 
     def _variables(self, leaf: int) -> tuple[Variable, ...]:
@@ -274,17 +306,28 @@ class ZStreamEngine(PlanEngine):
             found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
         return np.sort(np.concatenate(found))
 
-    def _goes_on(self, stops: Sequence[int]) -> bool:
-        """Whether a round goes on: so few events were added to the leaf buffers that a round is not worth its start."""
-        if self._as_given or len(self.latencies) or self._size <= FEWEST_EVENTS:
-            return False
-        added = sum(leaf.stop - before for leaf, before in zip(self._leaves, stops, strict=True))
-        return 4 * added < self._size
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether rounds go on while so few events are added to the leaf buffers that one is not worth its start."""
+        return not (self._as_given or len(self.latencies) or self._size <= FEWEST_EVENTS)
 
-    def _end_of_step(self, times: np.ndarray, begin: int) -> int:
+    def _goes_on(self, stops: Sequence[int]) -> bool:
+        added = sum(leaf.stop - before for leaf, before in zip(self._leaves, stops, strict=True))
+        return self._may_go_on and 4 * added < self._size
+
+    def _end_of_step(self, events: _Events, begin: int) -> int:
+        """The row behind a step, or behind all those of a round where it is known what they add."""
+        times, size = events.timestamps, self._size
         if len(self.latencies):
             return int(np.searchsorted(times, times[begin], "right"))
-        return min(begin + self._size, len(times))
+        end = begin + size
+        if end < len(times) and self._may_go_on and len(events.kept) == len(self._leaves):
+            stops = range(end, len(times), size)
+            # Most often the first one.
+            if 4 * events.added(begin, end) < size:
+                steps = bisect_left(stops, size, 1, key=lambda its: 4 * events.added(begin, its))
+                end = begin + (1 + steps) * size
+        return min(end, len(times))
 
     def _round(self, now: int, events: int, chunks: list[np.ndarray]) -> int:
         """Take up the ``events`` that leaf buffers have got, of whatever type, and give the number
