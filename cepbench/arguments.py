@@ -208,6 +208,8 @@ def shown(given: Any) -> str:
 
 def is_real(given: Any) -> bool:
     """Whether it is a number of Python or NumPy, other than a bool or a complex number."""
+    if type(given) is float or type(given) is int:  # most are
+        return True
     # NumPy derives its lengths of time from its integers.
     is_other = isinstance(given, bool) or comes_from(given, "numpy", "timedelta64")
     return isinstance(given, Real | Decimal) and not is_other

@@ -105,6 +105,8 @@ class Registry(Mapping[str, Entry]):
         """
         if isinstance(name, self._kind):
             return name
+        if isinstance(name, str) and name in self._entries:
+            return self._entries[name]
         by_name = self._by_folded_name()
         wanted = folded(name) if isinstance(name, str) else None
         if wanted in by_name:

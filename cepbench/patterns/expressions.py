@@ -358,11 +358,15 @@ class Clause:
     comparisons: Conjunct
     #: Names of its variables, in order of first mention.
     variables: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    #: Whether each event of a Kleene set can be tested by itself.
+    is_elementwise: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
         names = dict.fromkeys(attribute.variable for attribute in self.attributes())
         object.__setattr__(self, "variables", tuple(names))
+        each = all(isinstance(t, Attribute) and t.element == "each" for t in self.terms())
+        object.__setattr__(self, "is_elementwise", each)
 
     def __str__(self) -> str:
         indexed = self.running_variables()
@@ -400,11 +404,6 @@ class Clause:
         """The attributes that its comparisons read."""
         for comparison in self.comparisons:
             yield from comparison.attributes()
-
-    @property
-    def is_elementwise(self) -> bool:
-        """Whether each event of a Kleene set can be tested by itself."""
-        return all(isinstance(t, Attribute) and t.element == "each" for t in self.terms())
 
     @property
     def is_running(self) -> bool:

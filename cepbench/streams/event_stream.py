@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -206,6 +206,11 @@ class EventStream:
             assert parts is not None
             found = kept[name, code] = column()[parts[0]]
         return found
+
+    @property
+    def samples(self) -> dict[Hashable, Any]:
+        """What is kept of samples of the stream; whoever adds to it keeps it small."""
+        return self._index.samples
 
     def indexed(self) -> EventStream:
         """This stream, whose rows by type are known from now on, so that one run takes no longer than the next."""

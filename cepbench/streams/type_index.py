@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import numpy as np
 
 from cepbench.kernels.arrays import read_only
@@ -18,14 +21,17 @@ class TypeIndex:
     columns : dict of (str or None, int) to column
         Attribute, None for the time, and code of a type → the values in the order of that type's rows: those that
         were asked for, in all at most as many bytes as the columns of the stream.
+    samples : dict
+        What is sampled of the stream to choose a plan, see :mod:`cepbench.engines.detection.planned`.
     """
 
-    __slots__ = ("_asked", "_known", "columns")
+    __slots__ = ("_asked", "_known", "columns", "samples")
 
     def __init__(self) -> None:
         self._asked = False
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self.columns: dict[tuple[str | None, int], AttributeColumn] = {}
+        self.samples: dict[Hashable, Any] = {}
 
     def of(
         self, codes: np.ndarray, types: int, *, at_once: bool = False

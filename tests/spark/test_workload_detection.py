@@ -99,7 +99,7 @@ def test_each_query_from_scratch_has_the_engine_of_the_least_expected_time(
         assert f"{query}: {choice.evaluator} was chosen" in made.describe()
     engines = {"short": "sase", "of values": "zstream"}
     plan = cep.WorkloadPlan(WORKLOAD, sources={"short": None, "long": "short", "of values": None})
-    choices = {query: Choice({engine: 1.0}) for query, engine in engines.items()}
+    choices = {query: Choice(engine, dict) for query, engine in engines.items()}
     made = Slices((100, 300), plans=(plan,), choice=choices)
     job = DetectionJob.of(df, WORKLOAD, "at", "symbol", None, None, None, "arrow").divided(made)
     detector = job.slicer.detector(plan)
@@ -112,7 +112,7 @@ def test_each_query_from_scratch_has_the_engine_of_the_least_expected_time(
 
 
 def test_slices_for_counts_of_what_is_only_counted_list_no_matches(df: DataFrame) -> None:
-    made = Slices((100, 300), choice=Choice({"sase": 1.0}))
+    made = Slices((100, 300), choice=Choice("sase", dict))
     text = "PATTERN AND(A a, B b) WHERE a.lot < b.lot WITHIN 9 units"
     counts = cep.spark.detect(df, text, **OPTIONS, slices=made, output="count").toPandas()
     matches = cep.spark.detect(df, text, **OPTIONS, evaluator="tree", output="arrow")

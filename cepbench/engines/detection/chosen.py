@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from cepbench.engines.automata.compilation import automaton
@@ -125,20 +126,32 @@ def fastest(
         Active time of the stream in seconds (or ticks).
     """
     counts = asked.output == "count" and pattern.output == "all"
-    expected = expected_seconds(pattern, statistics, plan, counts=counts, active=active)
+    seconds = partial(expected_seconds, pattern, statistics, plan, counts=counts, active=active)
     is_able = able(pattern, plan, asked, whole_stream=whole_stream)
-    known: dict[str, float] = {}
-    for name in _by_time(expected):
-        entry = EVALUATORS[name]
-        # Compiling takes longer than all else, and only the first one is run.
-        compiles = bool(known) or "automaton" not in entry.kinds or _has_automaton(pattern)
-        if compiles and is_able(entry):
-            known[name] = expected[name]
-    if not known:
+
+    def able_ones(expected: Mapping[str, float]) -> Iterator[str]:
+        any_before = False
+        for name in _by_time(expected):
+            entry = EVALUATORS[name]
+            # Compiling takes longer than all else, and only the first one is run.
+            compiles = any_before or "automaton" not in entry.kinds or _has_automaton(pattern)
+            if compiles and is_able(entry):
+                any_before = True
+                yield name
+
+    def found() -> dict[str, float]:
+        expected = seconds()
+        return {name: expected[name] for name in able_ones(expected)}
+
+    # The rest is not estimated if one of the fastest is able.
+    expected = seconds(within=_TIE)
+    engine = next(able_ones(expected), None)
+    if engine is None or expected[engine] > min(expected.values()) + _TIE:
+        engine = next(iter(found()), None)
+    if engine is None:
         return Chosen(plan, None, None)
-    choice = Choice(known)
-    runs_plan = plan is not None and runs_some(EVALUATORS[choice.evaluator], plan.kind)
-    return Chosen(plan if runs_plan else None, choice.evaluator, choice)
+    runs_plan = plan is not None and runs_some(EVALUATORS[engine], plan.kind)
+    return Chosen(plan if runs_plan else None, engine, Choice(engine, found))
 
 
 def _by_time(expected: Mapping[str, float]) -> list[str]:

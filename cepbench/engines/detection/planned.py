@@ -16,7 +16,7 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.generate import plan_branches
 from cepbench.planning.planners.registry import PlanGenerator, default_generator, find_generator
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.statistics.measure import slice_sample, slices_of
+from cepbench.planning.statistics.measure import active_time, slice_sample, slices_of
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -24,6 +24,8 @@ from cepbench.streams.event_stream import EventStream
 #: so many pairs in all.
 _SLICES, _EVENTS, _PAIRS = 4, 2_500, 4_000
 
+#: How many samples in slices a stream keeps, and the events that each has at most.
+_KEPT, _MOST_KEPT = 4, 50_000
 
 #: What is known of slices of a stream: begin and length → what a sampler found there.
 Known = dict[tuple[int, int | None], dict[Hashable, Any]]
@@ -104,15 +106,31 @@ def sampled(
     if len(stream) <= 2 * _SLICES * size:
         sample = slice_sample(pattern, stream, 0, _PAIRS, known=known.setdefault((0, None), {}))
         return sample.to_statistics(), sample.active
-    step = len(stream) // _SLICES
-    starts = range((step - size) // 2, len(stream) - size + 1, step)
     window = pattern.window.length
     its = known.setdefault((size, window), {})
-    if "slices" not in its:
-        its["slices"] = slices_of(stream, starts, size, window)
+    if not its:
+        its |= _kept_slices(pattern, stream, size)
     part, times = its["slices"]
     sample = slice_sample(pattern, part, 0, _PAIRS, known=its, times=times)
     return sample.to_statistics(), sample.active * len(stream) / len(part)
+
+
+def _kept_slices(pattern: Pattern, stream: EventStream, size: int) -> dict[Hashable, Any]:
+    """Slices all over a stream, and their active time, which depend on the window alone.
+
+    The stream keeps the last few of them, if they are short.
+    """
+    window, step = pattern.window.length, len(stream) // _SLICES
+    found: dict[Hashable, Any] | None = stream.samples.get((size, window))
+    if found is None:
+        starts = range((step - size) // 2, len(stream) - size + 1, step)
+        part, times = slices_of(stream, starts, size, window)
+        found = {"slices": (part, times), ("active", window): active_time(pattern, part, times)}
+        if len(part) <= _MOST_KEPT:
+            for oldest in [*stream.samples][: 1 - _KEPT]:
+                stream.samples.pop(oldest, None)
+            stream.samples[size, window] = found
+    return found
 
 
 def sampled_queries(

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
 
 import pandas as pd
 
 _YEAR = 3.2e7  #: In seconds.
 
 
-@dataclass(frozen=True)
 class Choice:
-    """Expected times of the engines that can do a task; the first one was chosen."""
+    """The engine that was chosen, ``evaluator``, and the expected times of all that can do the task.
 
-    #: Engine → expected seconds, the least first.
-    seconds: Mapping[str, float]
+    ``find`` gives these times when somebody asks for them.
+    """
 
-    @property
-    def evaluator(self) -> str:
-        """The engine chosen."""
-        return next(iter(self.seconds))
+    def __init__(self, evaluator: str, find: Callable[[], Mapping[str, float]]) -> None:
+        self.evaluator = evaluator
+        self._find = find
+
+    @cached_property
+    def seconds(self) -> Mapping[str, float]:
+        """Engine → expected seconds, the least first."""
+        return self._find()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Choice, (self.evaluator, partial(dict, self.seconds))
 
     def frame(self) -> pd.DataFrame:
         """One row per engine, the fastest first: ``evaluator``, ``expected_seconds`` and ``times_best``."""

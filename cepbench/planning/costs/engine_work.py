@@ -189,16 +189,18 @@ class EngineRows(ExpectedRows):
             found *= fitting if one in self.sets else -math.expm1(-fitting)
         return found
 
-    @property
-    def _base(self) -> dict[str, float]:
+    @cached_property
+    def least(self) -> dict[str, float]:
+        """The work in every form."""
         keyed = [name for name in self.names if self.is_equal(name)]
         if self.pattern.strategy.attribute is not None:
             keyed = self.names
+        checked = max(self.found, self.rows(self.names, kept=False)) if self.checks else 0.0
         return {
             "scanned": self.stream_rate * (len(self.names) + self.checks),
             "events": self.arriving,
             "keyed": sum(self.rates[name] for name in keyed),
-            "checked": self._looks * max(self.found, self.rows(self.names, kept=False)),
+            "checked": self._looks * checked,
             "grouped": self.grouped * self.found,
         }
 
@@ -250,7 +252,7 @@ class EngineRows(ExpectedRows):
                     work[kind] += self._whatever_ends.rows(its)
             if self.strategy.endswith("_contiguity") and self.sets.intersection(apart):
                 work["steps"] += _LOOKS * self.rows(beside or apart)
-        return self._base | work
+        return self.least | work
 
     def _counts_sets(self, last: list[str]) -> bool:
         """Whether no sets are made where matches are counted: those joined last, if any, in closed form."""
@@ -307,7 +309,7 @@ class EngineRows(ExpectedRows):
                 + sum(map(self._looped, loops + prefixes)),
                 "made": sum(self.rows(its, kept=False) for its in loops + prefixes),
             }
-        return self._base | work | {"starts": starts}
+        return self.least | work | {"starts": starts}
 
     def _looped(self, names: list[str], *, sets: bool = True) -> float:
         """What runs that have bound a set last read of its later events in the window."""
@@ -390,7 +392,7 @@ class EngineRows(ExpectedRows):
         first, names = self.names[0], {*self.names}
         if self.pattern.output != "all":
             return None
-        work = self._base | dict.fromkeys(("counters", "by_start", "ranked"), 0.0)
+        work = self.least | dict.fromkeys(("counters", "by_start", "ranked"), 0.0)
         found = neighbours_of(with_shared_keys(self.pattern))
         if found is not None and (any(found.compared) or not self.in_order):
             # Levels of the trees over the events in a window, or in the shortest chunk.
@@ -496,16 +498,19 @@ def joining_seconds(
 
     One without costs of its own is priced as ``tree``.
     """
-    costs = _of_joins(engine)
-    pairs = zip(pattern.branches(), plan.parts, strict=True)
-    branches = [(EngineRows(branch, statistics), part.tree) for branch, part in pairs]
-    work = _sum(
-        [
-            *(its.joined(tree, counts=counts) for its, tree in branches),
-            _listed([its for its, _ in branches], counts=counts),
-        ]
-    )
-    return 1e-9 * _nanoseconds(work, costs)
+    work, _ = _joins(pattern, statistics, plan, counts=counts)
+    return 1e-9 * _nanoseconds(work, _of_joins(engine))
+
+
+def _joins(
+    pattern: Pattern, statistics: Statistics, plan: AnyPlan, *, counts: bool
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The expected work of joins along a plan, and what other forms share with it."""
+    branches = [EngineRows(branch, statistics) for branch in pattern.branches()]
+    trees = [part.tree for part in plan.parts]
+    joined = (its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True))
+    work = _sum([*joined, _listed(branches, counts=counts)])
+    return work, _sum(its.least for its in branches)
 
 
 def counted_seconds(
@@ -546,7 +551,13 @@ def _of_joins(engine: str) -> Mapping[str, float]:
 
 
 def expected_seconds(
-    pattern: Pattern, statistics: Statistics, plan: AnyPlan | None, *, counts: bool, active: float
+    pattern: Pattern,
+    statistics: Statistics,
+    plan: AnyPlan | None,
+    *,
+    counts: bool,
+    active: float,
+    within: float = math.inf,
 ) -> dict[str, float]:
     """Engine → the seconds that it is expected to take for some active seconds (or ticks) of a stream.
 
@@ -558,14 +569,22 @@ def expected_seconds(
         Whether matches are only counted.
     active : float
         See :func:`cepbench.planning.statistics.measure.active_time`.
+    within : float
+        Engines that do not join may be left out, if what all forms of work share takes each of them so many seconds
+        more than one that joins.
     """
-    work = expected_work(pattern, statistics, plan, counts=counts)
     branches = len(pattern.branches())
-    found = {}
-    for engine in FORMS:
-        name, form = priced_in(engine, work)
-        if form in work:
-            costs = unit_costs()["alone"][name]
-            nanoseconds = _nanoseconds(work[form], costs)
-            found[engine] = 1e-9 * (active * nanoseconds + branches * costs["opened"])
-    return found
+
+    def priced(name: str, work: Mapping[str, float]) -> float:
+        costs = unit_costs()["alone"][name]
+        return 1e-9 * (active * _nanoseconds(work, costs) + branches * costs["opened"])
+
+    if within < math.inf and plan is not None and not counts:
+        joins, least = _joins(pattern, statistics, plan, counts=counts)
+        found = {its: priced(its, joins) for its, form in FORMS.items() if form == "joins"}
+        most = min(found.values()) + within
+        if all(priced(its, least) > most for its in FORMS.keys() - found.keys()):
+            return found
+    work = expected_work(pattern, statistics, plan, counts=counts)
+    names = {engine: priced_in(engine, work) for engine in FORMS}
+    return {its: priced(name, work[form]) for its, (name, form) in names.items() if form in work}

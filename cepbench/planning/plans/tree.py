@@ -171,6 +171,8 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
             'placements is a mapping such as {"b": ("c",)}, from negated variables and groups to the '
             f"variables below the node of each, not {shown(given)}"
         ) from None
+    if not placed:
+        return ()
     nodes = {frozenset(leaves(node)): tuple(leaves(node)) for node in post_order(tree)}
     for name, below in placed.items():
         if not isinstance(name, str) or not name:

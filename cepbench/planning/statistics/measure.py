@@ -253,13 +253,13 @@ def slice_sample(
 def slices_of(
     stream: EventStream, starts: Sequence[int], size: int, window: int
 ) -> tuple[EventStream, np.ndarray]:
-    """The events of equally long slices as one stream, and int64 (slices, size), times that sample them
-    apart: none is within a window of another slice.
+    """The events of equally long slices as one stream, whose rows by type are known, and int64 (slices, size),
+    times that sample them apart: none is within a window of another slice.
     """
     rows = np.asarray(starts)[:, None] + np.arange(size)
     times = stream.timestamps[rows]
     times[1:] += np.cumsum(times[:-1, -1] - times[1:, 0] + window + 1)[:, None]
-    return stream.with_rows(rows.ravel()), times
+    return stream.with_rows(rows.ravel()).indexed(), times
 
 
 def active_time(pattern: Pattern, stream: EventStream, times: np.ndarray | None = None) -> float:

@@ -131,12 +131,12 @@ class Statistics:
 
         Raises StatisticsError if ``name`` is unknown, or the number is too large for a float.
         """
-        if text(name, "name", StatisticsError) not in self._arrivals:
+        if text(name, "name", StatisticsError) not in (arrivals := self._arrivals):
             raise StatisticsError(
                 f"there is no rate or cardinality for variable {name!r}, only for "
                 f"{', '.join(self.names) or 'no variable'}"
             )
-        value = self._arrivals[name]
+        value = arrivals[name]
         window = number(window, "window", StatisticsError, least=0.0)
         if self.cardinalities is not None:
             return value

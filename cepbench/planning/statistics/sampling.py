@@ -92,7 +92,8 @@ class Sampler:
     """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``.
 
     ``known`` has what was found for other patterns in the same stream, and is added to. ``times`` say what is
-    within a window, if these are not the stream's: of slices of a stream that are sampled as one.
+    within a window, if these are not the stream's: of slices of a stream that are sampled as one, whose rows by type
+    are known.
     """
 
     def __init__(
@@ -113,11 +114,20 @@ class Sampler:
         self.reader = NumericReader()
         self.known = {} if known is None else known
         self.types = {variable.name: variable.type for variable in pattern.variables}
+        #: Type → its code, where the rows of the events of a single code are known.
+        self.codes: dict[str | None, int] = {}
+        if times is not None:
+            codes = {type: stream.codes_of(type) for type in self.types.values()}
+            self.codes = {type: int(its[0]) for type, its in codes.items() if len(its) == 1}
         self.rows = {
-            name: self.once(("rows", type), partial(stream.rows_of, type))
+            name: self.once(("rows", type), partial(self._rows_of, type))
             for name, type in self.types.items()
         }
         self.columns: dict[tuple[str, str], np.ndarray] = {}
+
+    def _rows_of(self, type: str | None) -> np.ndarray:
+        parts = self.stream.rows_of_codes([self.codes[type]]) if type in self.codes else None
+        return self.stream.rows_of(type) if parts is None else parts[0]
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
         """The samples of conditions on single events, by pairs of names; (name, name) for filters."""
@@ -157,6 +167,9 @@ class Sampler:
     def _drawn(self, first: str, second: str, clauses: list[Clause]) -> PairSample:
         if first == second:
             candidates = len(self.rows[first])
+            if candidates and not any(clause.is_running for clause in clauses):
+                held = self._held(clauses, {})
+                return PairSample(float(candidates), float(np.count_nonzero(held)), 0.0)
             picked = {first: np.arange(candidates)}
         else:
             candidates, picked = self._candidates(first, second)
@@ -220,18 +233,21 @@ class Sampler:
         return found
 
     def _held(self, clauses: Iterable[Clause], picked: dict[str, np.ndarray]) -> np.ndarray:
+        """Whether candidates satisfy all clauses; those not picked from are all events."""
+
         def values(attribute: Attribute) -> np.ndarray:
             key = (attribute.variable, attribute.name)
             if key not in self.columns:
-                rows = self.rows[attribute.variable]
-                self.columns[key] = self.reader.read(self.stream, attribute.name, rows)
-            return self.columns[key][picked[attribute.variable] - (attribute.element == "previous")]
+                code = self.codes.get(self.types[attribute.variable])
+                rows = self.rows[attribute.variable] if code is None else slice(None)
+                self.columns[key] = self.reader.read(self.stream, attribute.name, rows, code)
+            column = self.columns[key]
+            if not picked:
+                return column
+            return column[picked[attribute.variable] - (attribute.element == "previous")]
 
-        size = len(next(iter(picked.values())))
-        held = np.ones(size, dtype=bool)
-        for clause in clauses:
-            held &= clause_holds(clause, values, self.reader.code)
-        return held
+        held = [clause_holds(clause, values, self.reader.code) for clause in clauses]
+        return held[0] if len(held) == 1 else np.logical_and.reduce(held)
 
 
 def order_in_all_branches(pattern: Pattern) -> set[tuple[str, str]]:

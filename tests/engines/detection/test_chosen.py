@@ -69,6 +69,8 @@ def test_every_engine_to_choose_from_finds_the_same(body: str, output: str) -> N
     text = f"PATTERN {body} WITHIN 6 units"
     result = cep.evaluate(text, STREAM, output=output)
     assert result.choice is not None and result.evaluator == result.choice.evaluator
+    # All are estimated only now.
+    assert result.evaluator == next(iter(result.choice.seconds))
     times = [*result.choice.seconds.values()]
     assert times[0] <= min(times) + 2e-4 and len(times) == len(result.choice.frame())
     statistics = cep.measure_statistics(text, STREAM)
@@ -77,6 +79,41 @@ def test_every_engine_to_choose_from_finds_the_same(body: str, output: str) -> N
         plan = cep.plan(text, statistics) if runs_plans else None
         its = cep.evaluate(text, STREAM, plan, evaluator=name, output=output)
         assert its.metrics.matches == result.metrics.matches, name
+
+
+def test_a_stream_keeps_the_last_samples() -> None:
+    """By size and window: what is sampled again is what a fresh stream gives, whatever was sampled before."""
+    stream = _stream(60_000)
+    texts = [
+        f"PATTERN SEQ(A a, B b, C c) WHERE a.x < {x} AND b.id = c.id WITHIN {window} units"
+        for window in (5, 9, 2_000, 40, 60, 5, 9_000)
+        for x in (0.3, 0.6)
+    ]
+    for text in texts:
+        pattern = cep.parse(text)
+        statistics, active = sampled(pattern, stream)
+        fresh = sampled(pattern, stream.with_hierarchy(None))
+        assert (statistics.to_dict(), active) == (fresh[0].to_dict(), fresh[1])
+        kept = dict(stream.samples)
+        sampled(pattern, stream)
+        assert kept == stream.samples and 1 <= len(kept) <= 4
+        # Nothing that depends on the conditions.
+        assert all(len(its) == 2 for its in kept.values())
+    assert sampled(cep.parse(texts[0].replace("0.3", "0.9")), stream)[0] != statistics
+
+
+def test_the_choice_is_that_of_all_estimates(cheapest) -> None:
+    """Whatever engines cost: those that are not estimated at once would not have been chosen."""
+    pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units")
+    chosen = set()
+    for place, name in enumerate(FORMS):
+        for scanned in (0.0, 2e3):
+            cheapest(*[its for its in FORMS if its != name][: place % 3], name, scanned=scanned)
+            for options in (None, {"batch_size": 99}):
+                result = cep.evaluate(pattern, STREAM, options=options, output="arrow")
+                assert result.evaluator == next(iter(result.choice.seconds))
+                chosen.add(result.evaluator)
+    assert len(chosen) > 4
 
 
 def test_only_engines_that_declare_what_is_needed(cheapest) -> None:
