@@ -53,6 +53,21 @@ def rows_with_flags(codes, table, flags, rows):
 
 
 @njit_in_place
+def places_held(held, places):
+    """The places at which a test holds. Returns int, how many there are.
+
+    ``held``: bool (events,).
+    ``places``: int64 (events + 1,), written in place; those behind the number returned are undefined.
+    """
+    number = 0
+    for place in range(len(held)):
+        # Without a branch to mispredict.
+        places[number] = place
+        number += held[place]
+    return number
+
+
+@njit_in_place
 def any_flagged(codes, table):
     """Whether any event is of a type that has flags; arguments as for :func:`rows_with_flags`."""
     row = 0

@@ -20,6 +20,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import PEAKS
+from cepbench.kernels.sorting import places_held
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup
@@ -230,7 +231,7 @@ class PlanEngine(Engine):
             return rows[self.fitting_places(batch, filters, code)]
         for clause in filters if len(rows) else ():
             held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
-            rows = rows[held]
+            rows = rows[_places(held)]
         return rows
 
     def fitting_places(
@@ -240,7 +241,8 @@ class PlanEngine(Engine):
         places: np.ndarray | slice = slice(None)
         for clause in filters:
             held = clause_holds(clause, self._reading(batch, places, code), self.task.reader.code)
-            places = np.flatnonzero(held) if isinstance(places, slice) else places[held]
+            fitting = _places(held)
+            places = fitting if isinstance(places, slice) else places[fitting]
         return places
 
     def values(
@@ -281,6 +283,12 @@ class PlanEngine(Engine):
         return tuple(found)
 
 
+def _places(held: np.ndarray) -> np.ndarray:
+    """The places at which a test holds, int64."""
+    places = np.empty(len(held) + 1, np.int64)
+    return places[: places_held(held, places)]
+
+
 def columns_of(branch: Pattern) -> int:
     """The number of columns of a branch's variables in a match."""
     return sum(2 if variable.kind is Kind.KLEENE else 1 for variable in branch.positive)
@@ -303,6 +311,7 @@ def warm_up_pattern() -> Pattern:
     stream = EventStream.from_pandas(events, type="type", time="time")
     for _ in range(2):  # the second time with kept rows by type
         TypeRows("A").of(stream)
+    _places(np.ones(1, bool))
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")
 
 
@@ -311,6 +320,8 @@ def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
     """Run an engine without plans on a sequence, so that its kernels are compiled or loaded."""
     events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
-    pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
+    pattern = parse(
+        "PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x AND b.x > 0 WITHIN 9 units"
+    )
     task = BranchTask.of_one(pattern, right_deep(pattern.positive_names))
     engine(task).run(stream, 0, ended=True)

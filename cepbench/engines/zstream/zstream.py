@@ -49,7 +49,7 @@ from cepbench.streams.event_stream import EventStream
 #: Patterns, plans and whether matches are listed: together they run all kernels.
 _WARM_UP = (
     ("SEQ(A a, B b, C c) WHERE a.x > b.x AND b.x < c.x", ("a", ("b", "c")), False),
-    ("SEQ(A a, B b, C c) WHERE a.x < b.x", (("a", "b"), "c"), True),
+    ("SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > 1", (("a", "b"), "c"), True),
     ("SEQ(A a, B b, C c, D d) WHERE a.x < c.x AND a.x < d.x", (("a", "b"), ("c", "d")), True),
     ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), False),
     ("SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x", (("a", "b"), ("c", "d")), False),
