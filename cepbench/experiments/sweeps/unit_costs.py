@@ -119,7 +119,8 @@ def measured_alone(
     rows = []
     for number in range(patterns):
         rng = rng_for(seed, "unit costs of engines", number)
-        stream = _prices(events * 3 ** (number % 3), rng)
+        longer = _LONG if _SHAPES[number % len(_SHAPES)] == "rare" else 3 ** (number % 3)
+        stream = _prices(events * longer, rng)
         pattern = parse(_pattern(number, rng))
         statistics = measure_statistics(pattern, stream, seed=seed)
         active = active_time(pattern, stream)
@@ -170,15 +171,18 @@ def _prices(events: int, rng: np.random.Generator) -> EventStream:
 #: Patterns of n items: what stands for the items, conditions or a strategy, and windows, of which one is drawn.
 _CHAIN = " AND ".join
 _SHAPES = (
-    "SEQ", "SEQ", "SEQ", "NOT", "AND", "OR", "KL", "KL", "GROUP", "strategy", "pairs",
+    "SEQ", "SEQ", "rare", "NOT", "AND", "OR", "KL", "KL", "GROUP", "strategy", "pairs",
 )  # fmt: skip
+
+#: How many times as long streams are of whose events few are bound, so that what scanning takes is seen.
+_LONG = 60
 
 
 def _pattern(number: int, rng: np.random.Generator) -> str:
     """A pattern of the shape that is next, of two to five random types."""
     shape = _SHAPES[number % len(_SHAPES)]
-    most = 6 if shape == "SEQ" else 4
-    size = int(rng.integers(2 if shape in ("SEQ", "AND") else 3, most))
+    most = 6 if shape in ("SEQ", "rare") else 4
+    size = int(rng.integers(2 if shape in ("SEQ", "rare", "AND") else 3, most))
     window = int(2 ** rng.uniform(3, 10))
     if shape == "pairs":
         # Joined first, and then with each other.
@@ -204,6 +208,8 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
                  "sum(b.x) > 1"]  # fmt: skip
         window //= 4
     chosen = str(rng.choice(where))
+    if shape == "rare":
+        chosen = _CHAIN(rare).replace("0.2", str(rng.choice(["0.02", "0.1"])))
     if shape == "pairs":
         chosen = "a.id = d.id AND b.id = c.id"
     if chosen and shape != "strategy" and rng.random() < 0.2:
