@@ -61,9 +61,9 @@ _PAGE = """\
 
 Seven patterns over one event a second of ten types, in windows of 5, 20 and 50 minutes; all matches are made, and equal event by
 event before anything is timed. Times are of CPU in one thread, with everything in memory before. cepbench reads one stream of all
-types, whose rows and columns by type it keeps from the second query on, and chooses a plan and an engine each time; the others have a table
-for each type, and queries that were written by hand for the pattern, the best that we found: `benchmarks/peer_queries.py`.
-Measured at {commit} on {processor}.
+types, whose rows and columns by type it keeps from the second query on, and chooses a plan and an engine each time; the others
+have a table for each type, and queries that were written by hand for the pattern, the best that we found:
+`benchmarks/peer_queries.py`. Measured at {commit} on {processor}.
 
 ```sh
 make peers          # chDB, CORE and Flink, each in an environment of its own
