@@ -83,9 +83,9 @@ class JoinEngine(PlanEngine):
         self._nothing = _nothing(self.layout)
         if (places := self.layout.places) is not None:
             window = self.layout.plan.window
-            self.ranks = PartitionRanks(
-                strategy.attribute, window, max(map(abs, places), default=0)
-            )
+            most = max(map(abs, places), default=0)
+            timed = min(places, default=0) < 0
+            self.ranks = PartitionRanks(strategy.attribute, window, most, timed=timed)
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         _warm_up(self._scratch.extras is not None)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from cepbench.engines.joins.engine import JoinEngine
+from cepbench.engines.joins.neighbours import joins_of
 from cepbench.engines.plan_runs.run import chain, run_of_chains
 from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA = Evaluator(
     "lazy-nfa",
-    partial(run_of_chains, JoinEngine),
+    partial(run_of_chains, joins_of),
     kinds=("order",),
     some_kinds=("tree",),
     check_plan=chain,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from cepbench.engines.joins.engine import JoinEngine
+from cepbench.engines.joins.neighbours import joins_of
 from cepbench.engines.plan_runs.run import run_of_trees
 from cepbench.engines.runs.protocol import Evaluator
 
 TREE = Evaluator(
     "tree",
-    partial(run_of_trees, JoinEngine),
+    partial(run_of_trees, joins_of),
     kinds=("tree", "order"),
     constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept"),
     strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),

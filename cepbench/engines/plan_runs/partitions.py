@@ -17,20 +17,23 @@ class PartitionRanks(Stateful):
     without an attribute.
 
     Events without a value form a partition without matches, since a comparison with a missing value
-    is false. Of each event the positions of up to ``most`` events before it are known, and the time of the
-    first of them, if they are not more than a window before it. Partitions without events in a window are evicted.
+    is false. Of each event the positions of up to ``most`` events before it are known, and if ``timed`` the time
+    of the first of them, if they are not more than a window before it. Partitions without events in a window are
+    evicted.
     """
 
     SAVED = ("values", "last", "latest", "moments", "_used[:]")
 
-    def __init__(self, attribute: str | None, window: int, most: int = 0) -> None:
-        self.attribute = attribute
+    def __init__(
+        self, attribute: str | None, window: int, most: int = 0, *, timed: bool = False
+    ) -> None:
+        self.attribute, self._most, self._timed = attribute, most, timed
         self.window = window
-        #: float64 and int64 (partitions,), and int64 (partitions, 1 + most) and (partitions, most); see
+        #: float64 and int64 (partitions,), and int64 (1 + most, partitions) and (most or 0, partitions); see
         #: `kernels.partitions`.
         self.values, self.last = np.zeros(1), np.zeros(1, np.int64)
-        self.latest = np.zeros((1, 1 + most), np.int64)
-        self.moments = np.zeros((1, most), np.int64)
+        self.latest = np.zeros((1 + most, 1), np.int64)
+        self.moments = np.zeros((most * timed, 1), np.int64)
         self._used = np.zeros(1, np.int64)
         self.resumed()
 
@@ -38,8 +41,8 @@ class PartitionRanks(Stateful):
         """See :meth:`Stateful.resumed`."""
         number = len(self.values)
         check_shape("last", self.last, (number,))
-        check_shape("latest", self.latest, (number, *self.latest.shape[1:]))
-        check_shape("moments", self.moments, (number, self.latest.shape[1] - 1))
+        check_shape("latest", self.latest, (1 + self._most, number))
+        check_shape("moments", self.moments, (self._most * self._timed, number))
         if not 0 <= self._used[0] <= number:
             raise damaged(f"it has {self._used[0]} partitions, and room for {number}")
         self._chain = np.empty(number, np.int64)
@@ -51,18 +54,19 @@ class PartitionRanks(Stateful):
         """The rank of each event of the next batch within its partition.
 
         And in further rows the position of the event before it, of the one before that, and so on;
-        -1 for none. In the last row the timestamp of the one ``most`` before; the least number for none.
+        -1 for none. If timed, in the last row the timestamp of the one ``most`` before; the least number for none.
         """
         read = np.zeros(len(batch))
         if self.attribute is not None:
             read = reader.read(batch, self.attribute, slice(None))
         values, times = (read_only(np.ascontiguousarray(its)) for its in (read, batch.timestamps))
-        found = np.empty((self.latest.shape[1] + 1, len(values)), np.int64)
+        found = np.empty((1 + self._most + self._timed, len(values)), np.int64)
+        numbers = np.empty(len(values), np.int64)
         row = 0
         while True:
             row = follow(
                 values, times, row, first_position, self.values, self.last, self.latest,
-                self.moments, self._used, self._heads, self._chain, found,
+                self.moments, self._used, self._heads, self._chain, numbers, found,
             )  # fmt: skip
             if row == len(values):
                 return found
@@ -73,7 +77,7 @@ class PartitionRanks(Stateful):
         kept = np.flatnonzero(self.last >= oldest)
         rows = np.resize(kept, 1 << (2 * len(kept)).bit_length())
         self.values, self.last = self.values[rows], self.last[rows]
-        self.latest, self.moments = self.latest[rows], self.moments[rows]
+        self.latest, self.moments = self.latest[:, rows], self.moments[:, rows]
         self._used[0] = len(kept)
         self.resumed()
 
@@ -82,4 +86,4 @@ def warm_up_partitions() -> None:
     """Compile the kernels or load them from the disk cache."""
     events = pd.DataFrame({"type": ["A"], "time": [0], "x": [1.0]})
     batch = EventStream.from_pandas(events, type="type", time="time")
-    PartitionRanks("x", 1, 1).of(batch, NumericReader(), 0)
+    PartitionRanks("x", 1, 1, timed=True).of(batch, NumericReader(), 0)

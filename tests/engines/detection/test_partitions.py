@@ -28,7 +28,7 @@ def events(count: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("size", [1, 3, 7, 40])
 def test_ranks_go_on_from_batch_to_batch(size: int) -> None:
     frame = events(40, size)
-    counter, reader, stream = PartitionRanks("s", 99, 2), NumericReader(), stream_of(frame)
+    counter, reader, stream = PartitionRanks("s", 99, 2, timed=True), NumericReader(), stream_of(frame)
     found = np.hstack(
         [counter.of(stream[row : row + size], reader, row) for row in range(0, 40, size)]
     )
@@ -51,6 +51,6 @@ def test_partitions_of_the_past_are_evicted() -> None:
     assert len(counter.values) < 100
     # As old as the window is not yet of the past.
     ends = pd.DataFrame({"type": "A", "time": [0, 20, 20, 20], "s": [1, 2, 3, 1]})
-    places = PartitionRanks("s", 20, 1).of(stream_of(ends), reader, 0)
+    places = PartitionRanks("s", 20, 1, timed=True).of(stream_of(ends), reader, 0)
     assert places[:2].tolist() == [[0, 0, 0, 1], [-1, -1, -1, 0]]
     assert places[2, 3] == 0

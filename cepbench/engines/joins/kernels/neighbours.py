@@ -1,0 +1,65 @@
+"""Joins of events that are neighbours: the only events that fit one are known by their places."""
+
+from __future__ import annotations
+
+from cepbench.kernels.jit import njit_in_place
+
+
+@njit_in_place
+def next_to(chosen, places, other, first, order, times, held, window, found):
+    """The events next to which a node has a row, in order and within the window. Returns their number.
+
+    ``chosen``: int64 (some,), the events that are looked at.
+    ``places``: int64 (items, events), for each event its own row, that of the event before it, of the one
+    before that, and so on; negative for none.
+    ``other``, ``first``: how many events before are the last one of the node's row, and the first of all.
+    ``order``: int64 (pairs, 2), how many events before are two of which the first has to be earlier.
+    ``times``, ``held``: int64 and bool (rows,), timestamps, and the events of which the node has a row.
+    ``window``: int. ``found``: int64 (at least some,), written in place.
+    """
+    number = 0
+    for place in range(len(chosen)):
+        event = chosen[place]
+        its, begin = places[other, event], places[first, event]
+        # No branch to mispredict.
+        fits = (its >= 0) & (begin >= 0) & held[max(its, 0)]
+        fits &= times[places[0, event]] - times[max(begin, 0)] <= window
+        for pair in range(len(order)):
+            before, after = places[order[pair, 0], event], places[order[pair, 1], event]
+            fits &= times[max(before, 0)] < times[max(after, 0)]
+        found[number] = event
+        number += int(fits)
+    return number
+
+
+@njit_in_place
+def gathered(column, places, chosen, found):
+    """Write ``column[places[chosen]]``: float64 or int64 (rows,), int64 (events,), (some,), and as the first (some,)."""
+    for place in range(len(chosen)):
+        found[place] = column[places[chosen[place]]]
+
+
+@njit_in_place
+def keep(chosen, holds):
+    """Move the events for which something holds to the front. Returns their number.
+
+    ``chosen``: int64 (some,), written in place. ``holds``: bool (some,).
+    """
+    number = 0
+    for place in range(len(chosen)):
+        chosen[number] = chosen[place]
+        number += int(holds[place])
+    return number
+
+
+@njit_in_place
+def lifetimes(chosen, places, first, times, window, shift):
+    """For how long the rows that end at some events are stored, in all; see :mod:`cepbench.kernels.counts`.
+
+    Arguments as for :func:`next_to`. ``shift``: int, of the unit.
+    """
+    total = 0
+    for place in range(len(chosen)):
+        event = chosen[place]
+        total += (window - times[places[0, event]] + times[places[first, event]]) >> shift
+    return total

@@ -1,0 +1,309 @@
+"""Joins of a sequence under contiguity: a partial match is known by its last event.
+
+Its other events are so many events before that one, in the stream or in its partition. So a node of the plan is a flag
+of each event, whether a partial match ends there, and a join looks at the flag of one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.joins.engine import JoinEngine
+from cepbench.engines.joins.kernels.neighbours import gathered, keep, lifetimes, next_to
+from cepbench.engines.plan_runs.by_type import TypeRows
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.plan_runs.nodes import PlannedNodes, Tree, is_plain_chain
+from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.sequences import rounds_of
+from cepbench.engines.runs.pieces import room_for_more
+from cepbench.kernels import counts
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Attribute, Clause, Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.plans.tree import right_deep
+from cepbench.state import check_shape
+from cepbench.streams.event_stream import EventStream
+
+_NO_MEMBERS = np.empty(0, np.int64)
+
+#: Events for which there is room besides those that are stored.
+_ROOM = 1024
+
+
+class _Join(NamedTuple):
+    """An inner node; an event's place is how many events before the last one of the node it is."""
+
+    driver: int  #: the child with that last event
+    other: int  #: the one whose row ends at an earlier event
+    ends: int  #: the place where it does
+    begins: int  #: that of the node's first event
+    order: np.ndarray  #: int64 (pairs, 2), the places of two events of which the first has to be earlier
+    clauses: tuple[Clause, ...]  #: conditions on a row of each child
+    places: Mapping[str, int]  #: of each variable's event
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourLayout(Layout):
+    """A compiled pattern and plan."""
+
+    joins: tuple[_Join, ...]  #: the root last
+    readers: Mapping[str, frozenset[int]]  #: attribute → the leaves of whose events it is read
+
+
+@lru_cache(maxsize=256)
+def _layout(branch: Pattern, tree: Tree, *, reports: bool) -> NeighbourLayout:
+    planned = PlannedNodes(branch, tree, positions=reports)
+    joins = []
+    readers: dict[str, set[int]] = {}
+    for node in planned.nodes[planned.inner :]:
+        first, last = node.variables[0], node.variables[-1]
+        at = branch.positive_names.index
+        places = {name: at(last) - at(name) for name in node.variables}
+        driver, other = node.right, node.left
+        if last not in planned.nodes[driver].variables:
+            driver, other = other, driver
+        ends = places[planned.nodes[other].variables[-1]]
+        order = np.array([(places[x], places[y]) for x, y in node.order], np.int64)
+        clauses = tuple(node.joined)
+        joins.append(_Join(driver, other, ends, places[first], order, clauses, places))
+        for attribute in (its for clause in clauses for its in clause.attributes()):
+            readers.setdefault(attribute.name, set()).add(planned.leaf_of[attribute.variable])
+    return NeighbourLayout(
+        leaves=planned.branch.leaves,
+        filters=tuple(planned.branch.filters.values()),
+        nodes=tuple(node.variables for node in planned.nodes),
+        columns=len(branch.positive) if reports else 0,
+        joins=tuple(joins),
+        readers={name: frozenset(leaves) for name, leaves in readers.items()},
+    )
+
+
+def joins_of(task: BranchTask) -> PlanEngine:
+    """The engine that joins some branches; where latencies are measured, one that goes from timestamp to timestamp."""
+    first = task.branches[0]
+    is_next = "contiguity" in first.strategy.name and is_plain_chain(first)
+    if is_next and not (first.negated or task.timed):
+        _warm_up()
+        return NeighbourEngine(task)
+    return JoinEngine(task)
+
+
+class NeighbourEngine(PlanEngine):
+    """Joins the single events of a SEQ under contiguity.
+
+    All events of the last window are stored, whatever their types, as columns.
+    """
+
+    SAVED = ("_packed", "_counts[:]", "_peaks[:]")
+
+    layout: NeighbourLayout
+
+    def __init__(self, task: BranchTask) -> None:
+        super().__init__(task)
+        (branch,) = task.branches
+        layout = self.layout = _layout(branch, task.trees[0], reports=task.reports)
+        self._window, self._items = branch.window.length, len(branch.positive)
+        if branch.strategy.attribute is not None:
+            self.ranks = PartitionRanks(branch.strategy.attribute, self._window, self._items - 1)
+        self._types = TypeRows({its.type for its in layout.leaves if its.type is not None})
+        self._counts = np.zeros((len(layout.nodes), counts.COUNT_COLUMNS), np.int64)
+        self._packed = (
+            0,
+            np.empty(0, np.int64),
+            np.empty((len(layout.readers), 0)),
+            np.empty((len(layout.joins), 0), bool),
+        )
+
+    @property
+    def _packed(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """The position of the first event stored; of all timestamps, values by attribute, and flags by join."""
+        its = slice(self._begin, self._end)
+        return (
+            self._shift + self._begin,
+            self._times[its],
+            self._values[:, its],
+            self._flags[:, its],
+        )
+
+    @_packed.setter
+    def _packed(self, packed: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> None:
+        self._shift, self._times, self._values, self._flags = packed
+        self._begin, self._end = 0, len(self._times)
+        check_shape("values", self._values, (len(self.layout.readers), self._end))
+        check_shape("flags", self._flags, (len(self.layout.joins), self._end))
+        self._stored = _numbers(self._flags)
+
+    def node_counts(self) -> list[NodeCounts]:
+        """See :meth:`PlanEngine.node_counts`."""
+        return self.counts_by_branch([range(len(self._counts))], self._window, self._counts)
+
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """See :meth:`PlanEngine.advance`."""
+        chunks, found = [np.empty((self.layout.columns, 0), np.int64)], 0
+        by_type = self._types.by_type(batch) if batch is not None and self._types.types else {}
+        for events, position in rounds_of(batch, first_position):
+            assert batch is not None
+            begin = position - first_position
+            chosen = [*self._leaf_events(batch, by_type, begin, begin + len(events))]
+            places, last = self._joined(events, position, chosen)
+            found += len(last)
+            if self.task.reports:
+                chunks.append(places[::-1].take(last, axis=1) + self._shift)
+            self._expire(int(events.timestamps[-1]))
+        return [(chunk, _NO_MEMBERS) for chunk in chunks], found
+
+    def _leaf_events(
+        self, batch: EventStream, by_type: Mapping[str | None, np.ndarray], begin: int, end: int
+    ) -> Iterator[np.ndarray]:
+        """The events of a round that can be bound to each leaf, by their numbers in it."""
+        known: dict[Any, np.ndarray] = {}
+        for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
+            rows = known.get((leaf.type, filters))
+            if rows is None:
+                if leaf.type is None:
+                    rows = np.arange(begin, end)
+                else:
+                    rows = by_type[leaf.type]
+                    rows = rows[slice(*rows.searchsorted((begin, end)))]
+                rows = (self.fitting(batch, rows, filters) if len(rows) else rows) - begin
+                known[leaf.type, filters] = rows
+            yield rows
+
+    def _joined(
+        self, events: EventStream, position: int, chosen: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Join the events of a round, those of each leaf: where those before each are, and the last ones of matches."""
+        since = perf_counter_ns()
+        places = self._taken(events, position, chosen)
+        for leaf, its in enumerate(chosen):
+            self._counts[leaf, counts.CREATED] += len(its)
+        new = slice(self._end - len(events), self._end)
+        for number, join in enumerate(self.layout.joins):
+            node = len(chosen)
+            flags = self._flags[number]
+            flags[new][_some(chosen[join.other], len(events))] = True
+            self._stored[number] += len(chosen[join.other])
+            chosen.append(self._rows(join, node, chosen[join.driver], places, flags))
+            if self.task.watched:
+                now = perf_counter_ns()
+                self._counts[node, counts.NANOSECONDS] += now - since
+                since = now
+        return places, chosen[-1]
+
+    def _taken(self, events: EventStream, position: int, chosen: list[np.ndarray]) -> np.ndarray:
+        """Store events, and give the row of each, of the one before it, of that before, and so on; negative for none."""
+        size = len(events)
+        if self._end + size > len(self._times):
+            self._make_room(size)
+        new = slice(self._end, self._end + size)
+        self._times[new] = events.timestamps
+        self._flags[:, new] = False
+        for values, (name, leaves) in zip(self._values, self.layout.readers.items(), strict=True):
+            for rows in {id(chosen[leaf]): chosen[leaf] for leaf in leaves}.values():
+                some = _some(rows, size)
+                values[new][some] = self.task.reader.read(events, name, some)
+        if self.ranks is None:
+            back = np.arange(self._items)[:, np.newaxis]
+            places = np.arange(self._end, self._end + size) - back
+        else:
+            places = self.ranks.of(events, self.task.reader, position)[: self._items]
+            places -= self._shift
+            places[0] = np.arange(self._end, self._end + size)
+        self._end += size
+        return places
+
+    def _make_room(self, size: int) -> None:
+        """Store what is stored in arrays with room for so many events more."""
+        _, *stored = self._packed
+        kept = self._end - self._begin
+        room = kept + size + room_for_more(max(_ROOM, kept + size))
+        self._shift += self._begin
+        self._begin, self._end = 0, kept
+        for name, its in zip(("_times", "_values", "_flags"), stored, strict=True):
+            larger = np.empty((*its.shape[:-1], room), its.dtype)
+            larger[..., :kept] = its
+            setattr(self, name, larger)
+
+    def _rows(
+        self, join: _Join, node: int, rows: np.ndarray, places: np.ndarray, flags: np.ndarray
+    ) -> np.ndarray:
+        """The events of the driver at which rows of a node end."""
+        found = np.empty(len(rows), np.int64)
+        number = next_to(
+            rows, places, join.ends, join.begins, join.order, self._times, flags, self._window, found
+        )  # fmt: skip
+        if join.clauses:
+            self._counts[node, counts.COMPARED] += number
+        for clause in join.clauses:
+            read = self._reading_of(join, places, found[:number])
+            number = keep(found[:number], clause_holds(clause, read, self.task.reader.code))
+        found = found[:number]
+        self._counts[node, counts.CREATED] += number
+        if node < len(self._counts) - 1:
+            shift = counts.lifetime_shift(self._window)
+            self._counts[node, counts.LIFETIME] += lifetimes(
+                found, places, join.begins, self._times, self._window, shift
+            )
+        return found
+
+    def _reading_of(
+        self, join: _Join, places: np.ndarray, rows: np.ndarray
+    ) -> Callable[[Attribute], np.ndarray]:
+        columns = dict(zip(self.layout.readers, self._values, strict=True))
+
+        def values(attribute: Attribute) -> np.ndarray:
+            found = np.empty(len(rows))
+            place = places[join.places[attribute.variable]]
+            gathered(columns[attribute.name], place, rows, found)
+            return found
+
+        return values
+
+    def _expire(self, now: int) -> None:
+        """Keep the events of the window before a time; raise if those of partial matches are too many."""
+        stored = self._times[self._begin : self._end]
+        begin = self._begin + int(stored.searchsorted(now - self._window))
+        self._stored -= _numbers(self._flags[:, self._begin : begin])
+        self._begin = begin
+        leaves = len(self.layout.leaves)
+        nodes = np.array([join.other for join in self.layout.joins])
+        self._counts[nodes, counts.PEAK] = np.maximum(self._counts[nodes, counts.PEAK], self._stored)
+        rows = int(self._stored[nodes >= leaves].sum())
+        size = sum(its.nbytes for its in (self._times, self._values, self._flags))
+        held = np.array([rows, int(self._stored.sum()) - rows, size])
+        np.maximum(self._peaks, held, out=self._peaks)
+        if rows > self.task.limit:
+            most = nodes[nodes >= leaves][self._stored[nodes >= leaves].argmax()]
+            raise self.too_many(self.layout.nodes[most])
+
+
+def _some(rows: np.ndarray, size: int) -> np.ndarray | slice:
+    """Rows of so many as an index: a slice if they are all."""
+    return slice(None) if len(rows) == size else rows
+
+
+def _numbers(flags: np.ndarray) -> np.ndarray:
+    """How many flags of each row are set; several times as fast as their sums."""
+    return np.array([np.count_nonzero(its) for its in flags])
+
+
+@cache
+def _warm_up() -> None:
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
+    events = pd.DataFrame({"type": ["A", "B"], "time": [0, 1], "x": [1.0, 2.0]})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x STRATEGY partition_contiguity(x) WITHIN 9 units"
+    pattern = parse(text)
+    NeighbourEngine(BranchTask.of_one(pattern, right_deep(pattern.positive_names))).run(
+        stream, 0, ended=True
+    )
