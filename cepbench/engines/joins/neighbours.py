@@ -190,9 +190,10 @@ class NeighbourEngine(PlanEngine):
         new = slice(self._end - len(events), self._end)
         for number, join in enumerate(self.layout.joins):
             node = len(chosen)
-            flags = self._flags[number]
-            flags[new][_some(chosen[join.other], len(events))] = True
-            self._stored[number] += len(chosen[join.other])
+            flags, others = self._flags[number], chosen[join.other]
+            if len(others):
+                flags[new][_some(others, len(events))] = True
+                self._stored[number] += len(others)
             chosen.append(self._rows(join, node, chosen[join.driver], places, flags))
             if self.task.watched:
                 now = perf_counter_ns()
@@ -238,6 +239,8 @@ class NeighbourEngine(PlanEngine):
         self, join: _Join, node: int, rows: np.ndarray, places: np.ndarray, flags: np.ndarray
     ) -> np.ndarray:
         """The events of the driver at which rows of a node end."""
+        if not len(rows):
+            return rows
         found = np.empty(len(rows), np.int64)
         number = next_to(
             rows, places, join.ends, join.begins, join.order, self._times, flags, self._window, found
@@ -271,19 +274,25 @@ class NeighbourEngine(PlanEngine):
 
     def _expire(self, now: int) -> None:
         """Keep the events of the window before a time; raise if those of partial matches are too many."""
-        stored = self._times[self._begin : self._end]
-        begin = self._begin + int(stored.searchsorted(now - self._window))
-        self._stored -= _numbers(self._flags[:, self._begin : begin])
-        self._begin = begin
-        leaves = len(self.layout.leaves)
-        nodes = np.array([join.other for join in self.layout.joins])
-        self._counts[nodes, counts.PEAK] = np.maximum(self._counts[nodes, counts.PEAK], self._stored)
-        rows = int(self._stored[nodes >= leaves].sum())
-        size = sum(its.nbytes for its in (self._times, self._values, self._flags))
-        held = np.array([rows, int(self._stored.sum()) - rows, size])
+        times = self._times[self._begin : self._end]
+        if times[0] < now - self._window:
+            begin = self._begin + int(times.searchsorted(now - self._window))
+            self._stored -= _numbers(self._flags[:, self._begin : begin])
+            self._begin = begin
+        stored, leaves = self._stored.tolist(), len(self.layout.leaves)
+        events = rows = 0
+        for join, number in zip(self.layout.joins, stored, strict=True):
+            counted = self._counts[join.other]
+            counted[counts.PEAK] = max(counted[counts.PEAK], number)
+            if join.other < leaves:
+                events += number
+            else:
+                rows += number
+        held = rows, events, sum(its.nbytes for its in (self._times, self._values, self._flags))
         np.maximum(self._peaks, held, out=self._peaks)
         if rows > self.task.limit:
-            most = nodes[nodes >= leaves][self._stored[nodes >= leaves].argmax()]
+            others = [its.other for its in self.layout.joins]
+            _, most = max((number, node) for number, node in zip(stored, others, strict=True) if node >= leaves)
             raise self.too_many(self.layout.nodes[most])
 
 
