@@ -124,6 +124,7 @@ class Sampler:
             for name, type in self.types.items()
         }
         self.columns: dict[tuple[str, str], np.ndarray] = {}
+        self._bounded: tuple[object, tuple[np.ndarray, ...]] = None, ()
 
     def _rows_of(self, type: str | None) -> np.ndarray:
         parts = self.stream.rows_of_codes([self.codes[type]]) if type in self.codes else None
@@ -193,6 +194,29 @@ class Sampler:
         """The number of candidates, and the drawn ones as row indices of the two variables."""
         if (second, first) in self.before:
             first, second = second, first
+        # Pairs of the same types often follow each other; no more is kept, for it may be as much as the stream.
+        key = self.types[first], self.types[second], (first, second) in self.before
+        if self._bounded[0] != key:
+            self._bounded = None, ()
+            self._bounded = key, self._bounds(first, second)
+        low, ends, sizes, same, shared = self._bounded[1]
+        total = int(ends[-1]) if len(ends) else 0
+        if total <= self.most:
+            drawn = np.arange(total)
+        else:
+            # Seeded per pair, so that other conditions do not change the sample.
+            rng = rng_for(self.seed, f"{first} {second}")
+            # Sorted they are looked up several times as fast.
+            drawn = np.sort(rng.integers(total, size=self.most))
+        at = np.searchsorted(ends, drawn, "right")
+        partner = low[at] + drawn - (ends[at] - sizes[at])
+        partner += shared[at] & (partner >= same[at])
+        return total, {first: at, second: partner}
+
+    def _bounds(self, first: str, second: str) -> tuple[np.ndarray, ...]:
+        """Of each event of a variable, the first candidate of the other one; the running and the own number of all of
+        them; and what :meth:`_same_events` finds.
+        """
         times = {name: self.times[self.rows[name]] for name in (first, second)}
         window = self.pattern.window.length
         if (first, second) in self.before:
@@ -203,19 +227,8 @@ class Sampler:
         high = np.searchsorted(times[second], times[first] + window, "right")
         # Two variables must not share an event; in a SEQ the order implies that.
         same, shared = self._same_events(first, second)
-        ends = np.cumsum(high - low - shared)
-        total = int(ends[-1]) if len(ends) else 0
-        if total <= self.most:
-            drawn = np.arange(total)
-        else:
-            # Seeded per pair, so that other conditions do not change the sample.
-            rng = rng_for(self.seed, f"{first} {second}")
-            # Sorted they are looked up several times as fast.
-            drawn = np.sort(rng.integers(total, size=self.most))
-        at = np.searchsorted(ends, drawn, "right")
-        partner = low[at] + drawn - (ends - (high - low - shared))[at]
-        partner += shared[at] & (partner >= same[at])
-        return total, {first: at, second: partner}
+        sizes = high - low - shared
+        return low, np.cumsum(sizes), sizes, same, shared
 
     def _same_events(self, first: str, second: str) -> tuple[np.ndarray, np.ndarray]:
         """Where each event of one variable stands among the other's, and whether it is a candidate."""

@@ -17,18 +17,23 @@ def next_to(chosen, places, other, first, order, times, held, window, found):
     ``times``, ``held``: int64 and bool (rows,), timestamps, and the events of which the node has a row.
     ``window``: int. ``found``: int64 (at least some,), written in place.
     """
+    own, ends, begins = places[0], places[other], places[first]
     number = 0
     for place in range(len(chosen)):
         event = chosen[place]
-        its, begin = places[other, event], places[first, event]
+        its, begin = ends[event], begins[event]
         # No branch to mispredict.
         fits = (its >= 0) & (begin >= 0) & held[max(its, 0)]
-        fits &= times[places[0, event]] - times[max(begin, 0)] <= window
-        for pair in range(len(order)):
-            before, after = places[order[pair, 0], event], places[order[pair, 1], event]
-            fits &= times[max(before, 0)] < times[max(after, 0)]
+        fits &= times[own[event]] - times[max(begin, 0)] <= window
         found[number] = event
         number += int(fits)
+    for pair in range(len(order)):
+        earlier, later = places[order[pair, 0]], places[order[pair, 1]]
+        size, number = number, 0
+        for place in range(size):
+            event = found[place]
+            found[number] = event
+            number += int(times[earlier[event]] < times[later[event]])
     return number
 
 
