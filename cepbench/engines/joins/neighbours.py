@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.engines.joins.engine import JoinEngine
-from cepbench.engines.joins.kernels.neighbours import gathered, keep, lifetimes, next_to
+from cepbench.engines.joins.kernels.neighbours import expire, gathered, keep, lifetimes, next_to
 from cepbench.engines.plan_runs.by_type import TypeRows
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
@@ -38,6 +38,10 @@ _NO_MEMBERS = np.empty(0, np.int64)
 _ROOM = 1024
 
 
+#: After so many parts of a round what is stored is counted, or after each event.
+_MOMENTS = 1024
+
+
 class _Join(NamedTuple):
     """An inner node; an event's place is how many events before the last one of the node it is."""
 
@@ -55,6 +59,8 @@ class NeighbourLayout(Layout):
     """A compiled pattern and plan."""
 
     joins: tuple[_Join, ...]  #: the root last
+    #: int64 (joins,), the child that has the flags of each: a leaf, or, inverted, another node.
+    others: np.ndarray
     readers: Mapping[str, frozenset[int]]  #: attribute → the leaves of whose events it is read
 
 
@@ -82,6 +88,7 @@ def _layout(branch: Pattern, tree: Tree, *, reports: bool) -> NeighbourLayout:
         nodes=tuple(node.variables for node in planned.nodes),
         columns=len(branch.positive) if reports else 0,
         joins=tuple(joins),
+        others=np.array([j.other if j.other < planned.inner else ~j.other for j in joins]),
         readers={name: frozenset(leaves) for name, leaves in readers.items()},
     )
 
@@ -139,7 +146,7 @@ class NeighbourEngine(PlanEngine):
         self._begin, self._end = 0, len(self._times)
         check_shape("values", self._values, (len(self.layout.readers), self._end))
         check_shape("flags", self._flags, (len(self.layout.joins), self._end))
-        self._stored = _numbers(self._flags)
+        self._stored = np.count_nonzero(self._flags, axis=1)
 
     def node_counts(self) -> list[NodeCounts]:
         """See :meth:`PlanEngine.node_counts`."""
@@ -159,7 +166,7 @@ class NeighbourEngine(PlanEngine):
             found += len(last)
             if self.task.reports:
                 chunks.append(places[::-1].take(last, axis=1) + self._shift)
-            self._expire(int(events.timestamps[-1]))
+            self._expire(len(events))
         return [(chunk, _NO_MEMBERS) for chunk in chunks], found
 
     def _leaf_events(
@@ -191,9 +198,7 @@ class NeighbourEngine(PlanEngine):
         for number, join in enumerate(self.layout.joins):
             node = len(chosen)
             flags, others = self._flags[number], chosen[join.other]
-            if len(others):
-                flags[new][_some(others, len(events))] = True
-                self._stored[number] += len(others)
+            flags[new][_some(others, len(events))] = True
             chosen.append(self._rows(join, node, chosen[join.driver], places, flags))
             if self.task.watched:
                 now = perf_counter_ns()
@@ -272,38 +277,24 @@ class NeighbourEngine(PlanEngine):
 
         return values
 
-    def _expire(self, now: int) -> None:
-        """Keep the events of the window before a time; raise if those of partial matches are too many."""
-        times = self._times[self._begin : self._end]
-        if times[0] < now - self._window:
-            begin = self._begin + int(times.searchsorted(now - self._window))
-            self._stored -= _numbers(self._flags[:, self._begin : begin])
-            self._begin = begin
-        stored, leaves = self._stored.tolist(), len(self.layout.leaves)
-        events = rows = 0
-        for join, number in zip(self.layout.joins, stored, strict=True):
-            counted = self._counts[join.other]
-            counted[counts.PEAK] = max(counted[counts.PEAK], number)
-            if join.other < leaves:
-                events += number
-            else:
-                rows += number
-        held = rows, events, sum(its.nbytes for its in (self._times, self._values, self._flags))
-        np.maximum(self._peaks, held, out=self._peaks)
-        if rows > self.task.limit:
-            others = [its.other for its in self.layout.joins]
-            _, most = max((number, node) for number, node in zip(stored, others, strict=True) if node >= leaves)
-            raise self.too_many(self.layout.nodes[most])
+    def _expire(self, new: int) -> None:
+        """Keep the events of the window before the last of ``new`` ones; raise if partial matches in one were too many."""
+        layout, before = self.layout, self._end - new
+        size = self._end - self._begin
+        self._begin = expire(
+            self._times, self._flags, self._begin, before, self._end, 1 + new // _MOMENTS,
+            self._window, layout.others, self._stored, self._counts, self._peaks,
+        )  # fmt: skip
+        row = self._times.itemsize + self._values.itemsize * len(self._values) + len(self._flags)
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], size * row)
+        if self._peaks[counts.PEAK_PARTIAL_MATCHES] > self.task.limit:
+            inner = self._counts[len(layout.leaves) : -1, counts.PEAK]
+            raise self.too_many(layout.nodes[len(layout.leaves) + int(inner.argmax())])
 
 
 def _some(rows: np.ndarray, size: int) -> np.ndarray | slice:
     """Rows of so many as an index: a slice if they are all."""
     return slice(None) if len(rows) == size else rows
-
-
-def _numbers(flags: np.ndarray) -> np.ndarray:
-    """How many flags of each row are set; several times as fast as their sums."""
-    return np.array([np.count_nonzero(its) for its in flags])
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -68,3 +69,36 @@ def lifetimes(chosen, places, first, times, window, shift):
         event = chosen[place]
         total += (window - times[places[0, event]] + times[places[first, event]]) >> shift
     return total
+
+
+@njit_in_place
+def expire(times, flags, begin, new, end, step, window, leaves, stored, table, peaks):
+    """Count what is stored after every ``step`` of the events from row ``new`` on. Returns the first row of the window.
+
+    ``times``, ``flags``: int64 (rows,) and bool (joins, rows), of which ``begin`` to before ``end`` are stored.
+    ``leaves``: int64 (joins,), the children that have the flags, negative of partial matches; then the node is ``~leaf``.
+    ``stored``: int64 (joins,), how many flags are set from ``begin`` to before ``new``; written in place.
+    ``table``, ``peaks``: see :mod:`cepbench.kernels.counts`; written in place.
+    """
+    for first in range(new, end, step):
+        last = min(first + step, end)
+        kept = begin
+        while times[kept] < times[last - 1] - window:
+            kept += 1
+        events = rows = 0
+        for join in range(len(flags)):
+            more = 0
+            for row in range(first, last):
+                more += int(flags[join, row])
+            for row in range(begin, kept):
+                more -= int(flags[join, row])
+            stored[join] += more
+            leaf = leaves[join]
+            node = max(leaf, ~leaf)
+            table[node, counts.PEAK] = max(table[node, counts.PEAK], stored[join])
+            events += stored[join] * (leaf >= 0)
+            rows += stored[join] * (leaf < 0)
+        begin = kept
+        peaks[counts.PEAK_PARTIAL_MATCHES] = max(peaks[counts.PEAK_PARTIAL_MATCHES], rows)
+        peaks[counts.PEAK_EVENTS] = max(peaks[counts.PEAK_EVENTS], events)
+    return begin
