@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
 from cepbench.planning.plans.tree import Tree
@@ -83,6 +86,64 @@ def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObje
             if data.draw(st.booleans()):
                 detector = Detector.restore(detector.snapshot())
         assert sorted(row for _, row in found) == expected
+
+
+def rows_of(frame: pd.DataFrame, names: str, strategy: str, window: int) -> pd.DataFrame:
+    """Events of ``abc``, each the next one, as far as a node of these variables knows: its first and last time."""
+    parts = [frame] if strategy == "strict_contiguity" else [p for _, p in frame.groupby("s")]
+    found = []
+    for part in parts:
+        rows = {n: part.shift("abc".index(names[-1]) - "abc".index(n)) for n in names}
+        holds = rows[names[-1]]["time"] - rows[names[0]]["time"] <= window
+        for one, other in pairwise(names):
+            holds &= rows[one]["time"] < rows[other]["time"]
+        if names[-2:] == "bc":
+            holds &= rows["b"]["x"] <= rows["c"]["x"]
+        first, last = rows[names[0]]["time"][holds], rows[names[-1]]["time"][holds]
+        found.append(pd.DataFrame({"first": first, "last": last}))
+    return pd.concat(found).sort_values("last", kind="stable")
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(s)"])
+@pytest.mark.parametrize(
+    "shape", [(("a", "b"), "c"), ("a", ("b", "c")), (("a", "c"), "b"), ("b", ("c", "a"))]
+)
+def test_partial_matches_are_those_of_the_plan(shape: Tree[str], strategy: str) -> None:
+    frame, window, seconds = events(150, 3), 20, []
+    inner = next("".join(sorted(its)) for its in shape if isinstance(its, tuple))
+    pattern = parse(
+        f"PATTERN SEQ(ANY a, ANY b, ANY c) WHERE b.x <= c.x STRATEGY {strategy} WITHIN {window} units"
+    )
+    made = rows_of(frame, inner, strategy.partition("(")[0], window)
+    ends = frame["time"].to_numpy()
+    # Those with the last event are joined at once, the others wait for it.
+    live = (made["last"].to_numpy() <= ends[:, None]) & (
+        made["last"].to_numpy() >= ends[:, None] - window
+    )
+    stored = 0 if "c" in inner else live[np.append(ends[1:] > ends[:-1], True)].sum(axis=1).max()
+    for size in (1, 17, 150):
+        detector = Detector(pattern, TreePlan(shape), evaluator="tree", node_times=True)
+        for begin in range(0, 150, size):
+            detector.push(stream_of(frame)[begin : begin + size])
+            detector = Detector.restore(detector.snapshot())
+        detector.finish()
+        nodes = detector.node_metrics().set_index("variables")
+        row = nodes.loc[", ".join(inner)]
+        seconds.append(row["seconds"])
+        assert row["created"] == len(made) > 20
+        spans = (made["last"] - made["first"]).sum()
+        mean = (window * len(made) - spans) / (ends[-1] - ends[0])
+        assert row["mean_stored"] == pytest.approx(mean)
+        assert row["peak_stored"] == detector.metrics().peak_partial_matches == stored
+        assert nodes.loc["a", "created"] == len(frame)
+    assert min(seconds) > 0
+    if stored:
+        with pytest.raises(PartialMatchLimitError, match=f"most of them over .{', '.join(inner)}"):
+            evaluate(
+                pattern, stream_of(frame), TreePlan(shape), evaluator="tree",
+                partial_match_limit=int(stored) - 1,
+            )  # fmt: skip
 
 
 @pytest.mark.kernel
