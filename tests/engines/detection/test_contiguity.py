@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
@@ -81,10 +82,11 @@ def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObje
         assert sorted(row for _, row in found_in(pattern, result.matches)) == expected
         detector, found = Detector(pattern, plan, evaluator=evaluator), []
         size = data.draw(st.sampled_from([17, 256, 1_000]))
-        for begin in range(0, len(stream), size):
-            found += found_in(pattern, detector.push(stream[begin : begin + size]))
-            if data.draw(st.booleans()):
-                detector = Detector.restore(detector.snapshot())
+        with pieces_of(room=data.draw(st.sampled_from([1, 9, 5_000]))):
+            for begin in range(0, len(stream), size):
+                found += found_in(pattern, detector.push(stream[begin : begin + size]))
+                if data.draw(st.booleans()):
+                    detector = Detector.restore(detector.snapshot())
         assert sorted(row for _, row in found) == expected
 
 

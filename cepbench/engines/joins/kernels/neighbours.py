@@ -23,8 +23,8 @@ def next_to(chosen, places, other, first, order, times, held, window, found):
     for place in range(len(chosen)):
         event = chosen[place]
         its, begin = ends[event], begins[event]
-        # No branch to mispredict.
-        fits = (its >= 0) & (begin >= 0) & held[max(its, 0)]
+        # No branch to mispredict. What ends at an event that is stored may begin with one that no longer is.
+        fits = (begin >= 0) & held[max(its, 0)]
         fits &= times[own[event]] - times[max(begin, 0)] <= window
         found[number] = event
         number += int(fits)
