@@ -49,7 +49,9 @@ class _Join(NamedTuple):
     other: int  #: the one whose row ends at an earlier event
     ends: int  #: the place where it does
     begins: int  #: that of the node's first event
-    order: np.ndarray  #: int64 (pairs, 2), the places of two events of which the first has to be earlier
+    order: (
+        np.ndarray
+    )  #: int64 (pairs, 2), the places of two events of which the first has to be earlier
     clauses: tuple[Clause, ...]  #: conditions on a row of each child
     places: Mapping[str, int]  #: of each variable's event
 

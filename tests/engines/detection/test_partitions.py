@@ -28,7 +28,11 @@ def events(count: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("size", [1, 3, 7, 40])
 def test_ranks_go_on_from_batch_to_batch(size: int) -> None:
     frame = events(40, size)
-    counter, reader, stream = PartitionRanks("s", 99, 2, timed=True), NumericReader(), stream_of(frame)
+    counter, reader, stream = (
+        PartitionRanks("s", 99, 2, timed=True),
+        NumericReader(),
+        stream_of(frame),
+    )
     found = np.hstack(
         [counter.of(stream[row : row + size], reader, row) for row in range(0, 40, size)]
     )

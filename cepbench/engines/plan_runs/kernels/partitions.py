@@ -12,7 +12,19 @@ _LEAST = np.iinfo(np.int64).min
 
 @njit_in_place
 def follow(
-    values, times, begin, first_position, keys, last, latest, moments, used, heads, chain, numbers, found
+    values,
+    times,
+    begin,
+    first_position,
+    keys,
+    last,
+    latest,
+    moments,
+    used,
+    heads,
+    chain,
+    numbers,
+    found,
 ):
     """Find the rank of events in their partitions, and those before them. Returns the next row.
 
