@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,8 @@ _NO_MEMBERS = np.empty(0, np.int64)
 _ROOM = 1024
 
 
-#: After so many parts of a round what is stored is counted, or after each event.
-_MOMENTS = 1024
+#: What is stored is counted so many times a round.
+_MOMENTS = 256
 
 
 class _Join(NamedTuple):
@@ -122,29 +122,29 @@ class NeighbourEngine(PlanEngine):
         self._window, self._items = branch.window.length, len(branch.positive)
         if branch.strategy.attribute is not None:
             self.ranks = PartitionRanks(branch.strategy.attribute, self._window, self._items - 1)
-        self._types = TypeRows({its.type for its in layout.leaves if its.type is not None})
+        leaves = [(leaf.type, its) for leaf, its in zip(layout.leaves, layout.filters, strict=True)]
+        #: Types of leaves with conditions on single events, and by leaf the number of its own.
+        self._kinds = [*dict.fromkeys(leaves)]
+        self._kind_of = [*map(self._kinds.index, leaves)]
+        self._types = TypeRows({kind for kind, _ in self._kinds if kind is not None})
         self._counts = np.zeros((len(layout.nodes), counts.COUNT_COLUMNS), np.int64)
+        #: How many events before each of a round those of a match may be, counted from its first one.
+        self._back = np.empty((self._items, 0), np.int64)
         self._packed = (
-            0,
             np.empty(0, np.int64),
             np.empty((len(layout.readers), 0)),
             np.empty((len(layout.joins), 0), bool),
         )
 
     @property
-    def _packed(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-        """The position of the first event stored; of all timestamps, values by attribute, and flags by join."""
+    def _packed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the events that are stored all timestamps, values by attribute, and flags by join."""
         its = slice(self._begin, self._end)
-        return (
-            self._shift + self._begin,
-            self._times[its],
-            self._values[:, its],
-            self._flags[:, its],
-        )
+        return self._times[its], self._values[:, its], self._flags[:, its]
 
     @_packed.setter
-    def _packed(self, packed: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> None:
-        self._shift, self._times, self._values, self._flags = packed
+    def _packed(self, packed: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        self._times, self._values, self._flags = packed
         self._begin, self._end = 0, len(self._times)
         check_shape("values", self._values, (len(self.layout.readers), self._end))
         check_shape("flags", self._flags, (len(self.layout.joins), self._end))
@@ -158,58 +158,63 @@ class NeighbourEngine(PlanEngine):
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
         """See :meth:`PlanEngine.advance`."""
-        chunks, found = [np.empty((self.layout.columns, 0), np.int64)], 0
-        by_type = self._types.by_type(batch) if batch is not None and self._types.types else {}
+        chunks, found = [], 0
+        known = [] if batch is None else [*self._events_by_kind(batch)]
         for events, position in rounds_of(batch, first_position):
-            assert batch is not None
-            begin = position - first_position
-            chosen = [*self._leaf_events(batch, by_type, begin, begin + len(events))]
-            places, last = self._joined(events, position, chosen)
-            found += len(last)
-            if self.task.reports:
-                chunks.append(places[::-1].take(last, axis=1) + self._shift)
-            self._expire(len(events))
-        return [(chunk, _NO_MEMBERS) for chunk in chunks], found
+            begin, size = position - first_position, len(events)
+            if self._back.shape[1] != size:
+                self._back = np.arange(size) - np.arange(self._items)[:, np.newaxis]
+            chosen = [
+                self._back[0]
+                if rows is None
+                else rows[slice(*rows.searchsorted((begin, begin + size)))] - begin
+                for rows in known
+            ]
+            matches = self._joined(events, position, [chosen[kind] for kind in self._kind_of])
+            found += matches.shape[1]
+            if self.task.reports and matches.shape[1]:
+                chunks.append(matches)
+            self._expire(size)
+        none = np.empty((self.layout.columns, 0), np.int64)
+        return [(chunk, _NO_MEMBERS) for chunk in chunks or [none]], found
 
-    def _leaf_events(
-        self, batch: EventStream, by_type: Mapping[str | None, np.ndarray], begin: int, end: int
-    ) -> Iterator[np.ndarray]:
-        """The events of a round that can be bound to each leaf, by their numbers in it."""
-        known: dict[Any, np.ndarray] = {}
-        for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
-            rows = known.get((leaf.type, filters))
-            if rows is None:
-                if leaf.type is None:
-                    rows = np.arange(begin, end)
-                else:
-                    rows = by_type[leaf.type]
-                    rows = rows[slice(*rows.searchsorted((begin, end)))]
-                rows = (self.fitting(batch, rows, filters) if len(rows) else rows) - begin
-                known[leaf.type, filters] = rows
+    def _events_by_kind(self, batch: EventStream) -> Iterator[np.ndarray | None]:
+        """The rows of the events that can be bound to leaves of each kind; None for all events."""
+        by_type = self._types.by_type(batch) if self._types.types else {}
+        for kind, filters in self._kinds:
+            rows = by_type.get(kind)
+            if filters:
+                rows = np.arange(len(batch)) if rows is None else rows
+                rows = self.fitting(batch, rows, filters) if len(rows) else rows
             yield rows
 
-    def _joined(
-        self, events: EventStream, position: int, chosen: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Join the events of a round, those of each leaf: where those before each are, and the last ones of matches."""
+    def _joined(self, events: EventStream, position: int, chosen: list[np.ndarray]) -> np.ndarray:
+        """Join the events of a round, those of each leaf; returns the positions of matches, int64 (items, matches)."""
         since = perf_counter_ns()
-        places = self._taken(events, position, chosen)
+        self._store(events, chosen)
+        begin = self._end - len(events)
+        if self.ranks is None:
+            places, shift = self._back, begin
+        else:
+            places, shift = self.ranks.of(events, self.task.reader, position), begin - position
+            places[0] = self._back[0] + position
         for leaf, its in enumerate(chosen):
             self._counts[leaf, counts.CREATED] += len(its)
-        new = slice(self._end - len(events), self._end)
         for number, join in enumerate(self.layout.joins):
             node = len(chosen)
             flags, others = self._flags[number], chosen[join.other]
-            flags[new][_some(others, len(events))] = True
-            chosen.append(self._rows(join, node, chosen[join.driver], places, flags))
+            flags[begin : self._end][_some(others, len(events))] = True
+            chosen.append(self._rows(join, node, chosen[join.driver], places, shift, flags))
             if self.task.watched:
                 now = perf_counter_ns()
                 self._counts[node, counts.NANOSECONDS] += now - since
                 since = now
-        return places, chosen[-1]
+        found = places[::-1].take(chosen[-1], axis=1)
+        found += shift + position - begin
+        return found
 
-    def _taken(self, events: EventStream, position: int, chosen: list[np.ndarray]) -> np.ndarray:
-        """Store events, and give the row of each, of the one before it, of that before, and so on; negative for none."""
+    def _store(self, events: EventStream, chosen: list[np.ndarray]) -> None:
+        """Store the events of a round."""
         size = len(events)
         if self._end + size > len(self._times):
             self._make_room(size)
@@ -220,22 +225,13 @@ class NeighbourEngine(PlanEngine):
             for rows in {id(chosen[leaf]): chosen[leaf] for leaf in leaves}.values():
                 some = _some(rows, size)
                 values[new][some] = self.task.reader.read(events, name, some)
-        if self.ranks is None:
-            back = np.arange(self._items)[:, np.newaxis]
-            places = np.arange(self._end, self._end + size) - back
-        else:
-            places = self.ranks.of(events, self.task.reader, position)[: self._items]
-            places -= self._shift
-            places[0] = np.arange(self._end, self._end + size)
         self._end += size
-        return places
 
     def _make_room(self, size: int) -> None:
         """Store what is stored in arrays with room for so many events more."""
-        _, *stored = self._packed
+        stored = self._packed
         kept = self._end - self._begin
         room = kept + size + room_for_more(max(_ROOM, kept + size))
-        self._shift += self._begin
         self._begin, self._end = 0, kept
         for name, its in zip(("_times", "_values", "_flags"), stored, strict=True):
             larger = np.empty((*its.shape[:-1], room), its.dtype)
@@ -243,38 +239,44 @@ class NeighbourEngine(PlanEngine):
             setattr(self, name, larger)
 
     def _rows(
-        self, join: _Join, node: int, rows: np.ndarray, places: np.ndarray, flags: np.ndarray
+        self,
+        join: _Join,
+        node: int,
+        rows: np.ndarray,
+        places: np.ndarray,
+        shift: int,
+        flags: np.ndarray,
     ) -> np.ndarray:
         """The events of the driver at which rows of a node end."""
         if not len(rows):
             return rows
         found = np.empty(len(rows), np.int64)
         number = next_to(
-            rows, places, join.ends, join.begins, join.order, self._times, flags, self._window, found
+            rows, places, shift, join.ends, join.begins, join.order, self._times, flags, self._window, found,
         )  # fmt: skip
         if join.clauses:
             self._counts[node, counts.COMPARED] += number
         for clause in join.clauses:
-            read = self._reading_of(join, places, found[:number])
+            read = self._reading_of(join, places, shift, found[:number])
             number = keep(found[:number], clause_holds(clause, read, self.task.reader.code))
         found = found[:number]
         self._counts[node, counts.CREATED] += number
         if node < len(self._counts) - 1:
-            shift = counts.lifetime_shift(self._window)
+            unit = counts.lifetime_shift(self._window)
             self._counts[node, counts.LIFETIME] += lifetimes(
-                found, places, join.begins, self._times, self._window, shift
+                found, places, shift, join.begins, self._times, self._window, unit
             )
         return found
 
     def _reading_of(
-        self, join: _Join, places: np.ndarray, rows: np.ndarray
+        self, join: _Join, places: np.ndarray, shift: int, rows: np.ndarray
     ) -> Callable[[Attribute], np.ndarray]:
         columns = dict(zip(self.layout.readers, self._values, strict=True))
 
         def values(attribute: Attribute) -> np.ndarray:
             found = np.empty(len(rows))
             place = places[join.places[attribute.variable]]
-            gathered(columns[attribute.name], place, rows, found)
+            gathered(columns[attribute.name], place, shift, rows, found)
             return found
 
         return values
@@ -284,7 +286,7 @@ class NeighbourEngine(PlanEngine):
         layout, before = self.layout, self._end - new
         size = self._end - self._begin
         self._begin = expire(
-            self._times, self._flags, self._begin, before, self._end, 1 + new // _MOMENTS,
+            self._times, self._flags, self._begin, before, self._end, max(1, new // _MOMENTS),
             self._window, layout.others, self._stored, self._counts, self._peaks,
         )  # fmt: skip
         row = self._times.itemsize + self._values.itemsize * len(self._values) + len(self._flags)

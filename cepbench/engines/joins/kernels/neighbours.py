@@ -7,12 +7,12 @@ from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
-def next_to(chosen, places, other, first, order, times, held, window, found):
+def next_to(chosen, places, shift, other, first, order, times, held, window, found):
     """The events next to which a node has a row, in order and within the window. Returns their number.
 
     ``chosen``: int64 (some,), the events that are looked at.
     ``places``: int64 (items, events), for each event its own row, that of the event before it, of the one
-    before that, and so on; negative for none.
+    before that, and so on, all less ``shift``; those of events that are not stored are negative.
     ``other``, ``first``: how many events before are the last one of the node's row, and the first of all.
     ``order``: int64 (pairs, 2), how many events before are two of which the first has to be earlier.
     ``times``, ``held``: int64 and bool (rows,), timestamps, and the events of which the node has a row.
@@ -22,10 +22,10 @@ def next_to(chosen, places, other, first, order, times, held, window, found):
     number = 0
     for place in range(len(chosen)):
         event = chosen[place]
-        its, begin = ends[event], begins[event]
+        its, begin = ends[event] + shift, begins[event] + shift
         # No branch to mispredict. What ends at an event that is stored may begin with one that no longer is.
         fits = (begin >= 0) & held[max(its, 0)]
-        fits &= times[own[event]] - times[max(begin, 0)] <= window
+        fits &= times[own[event] + shift] - times[max(begin, 0)] <= window
         found[number] = event
         number += int(fits)
     for pair in range(len(order)):
@@ -34,15 +34,15 @@ def next_to(chosen, places, other, first, order, times, held, window, found):
         for place in range(size):
             event = found[place]
             found[number] = event
-            number += int(times[earlier[event]] < times[later[event]])
+            number += int(times[earlier[event] + shift] < times[later[event] + shift])
     return number
 
 
 @njit_in_place
-def gathered(column, places, chosen, found):
-    """Write ``column[places[chosen]]``: float64 or int64 (rows,), int64 (events,), (some,), and as the first (some,)."""
+def gathered(column, places, shift, chosen, found):
+    """Write ``column[places[chosen] + shift]``: float64 (rows,), int64 (events,), int, int64 (some,), float64 (some,)."""
     for place in range(len(chosen)):
-        found[place] = column[places[chosen[place]]]
+        found[place] = column[places[chosen[place]] + shift]
 
 
 @njit_in_place
@@ -59,15 +59,16 @@ def keep(chosen, holds):
 
 
 @njit_in_place
-def lifetimes(chosen, places, first, times, window, shift):
+def lifetimes(chosen, places, shift, first, times, window, unit):
     """For how long the rows that end at some events are stored, in all; see :mod:`cepbench.kernels.counts`.
 
-    Arguments as for :func:`next_to`. ``shift``: int, of the unit.
+    Arguments as for :func:`next_to`. ``unit``: int, the binary logarithm of the unit.
     """
     total = 0
     for place in range(len(chosen)):
         event = chosen[place]
-        total += (window - times[places[0, event]] + times[places[first, event]]) >> shift
+        begin, end = places[first, event] + shift, places[0, event] + shift
+        total += (window - times[end] + times[begin]) >> unit
     return total
 
 
@@ -82,17 +83,20 @@ def expire(times, flags, begin, new, end, step, window, leaves, stored, table, p
     """
     for first in range(new, end, step):
         last = min(first + step, end)
-        kept = begin
-        while times[kept] < times[last - 1] - window:
-            kept += 1
+        kept, later = begin, last - 1
+        while kept < later:
+            middle = (kept + later) // 2
+            if times[middle] < times[last - 1] - window:
+                kept = middle + 1
+            else:
+                later = middle
         events = rows = 0
         for join in range(len(flags)):
-            more = 0
-            for row in range(first, last):
-                more += int(flags[join, row])
-            for row in range(begin, kept):
-                more -= int(flags[join, row])
-            stored[join] += more
+            fresh, old = flags[join, first:last], flags[join, begin:kept]
+            for place in range(len(fresh)):
+                stored[join] += fresh[place]
+            for place in range(len(old)):
+                stored[join] -= old[place]
             leaf = leaves[join]
             node = max(leaf, ~leaf)
             table[node, counts.PEAK] = max(table[node, counts.PEAK], stored[join])
