@@ -38,6 +38,9 @@ _NO_MEMBERS = np.empty(0, np.int64)
 _ROOM = 1024
 
 
+#: Events in a round, whose arrays of 64 bits are not yet mapped one by one when they are allocated.
+_ROUND = 1 << 14
+
 #: What is stored is counted so many times a round.
 _MOMENTS = 256
 
@@ -160,7 +163,7 @@ class NeighbourEngine(PlanEngine):
         """See :meth:`PlanEngine.advance`."""
         chunks, found = [], 0
         known = [] if batch is None else [*self._events_by_kind(batch)]
-        for events, position in rounds_of(batch, first_position):
+        for events, position in rounds_of(batch, first_position, _ROUND):
             begin, size = position - first_position, len(events)
             if self._back.shape[1] != size:
                 self._back = np.arange(size) - np.arange(self._items)[:, np.newaxis]

@@ -20,9 +20,11 @@ from cepbench.streams.event_stream import EventStream
 ROUND = 1 << 15
 
 
-def rounds_of(batch: EventStream | None, position: int) -> Iterator[tuple[EventStream, int]]:
-    """A batch, or None for no events, in rounds, each with the position of its first event."""
-    size = events_at_once(ROUND)
+def rounds_of(
+    batch: EventStream | None, position: int, size: int = ROUND
+) -> Iterator[tuple[EventStream, int]]:
+    """A batch, or None for no events, in rounds of a size, each with the position of its first event."""
+    size = events_at_once(size)
     for begin in range(0, 0 if batch is None else len(batch), size):
         assert batch is not None
         yield batch[begin : begin + size], position + begin
