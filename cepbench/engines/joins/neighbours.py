@@ -37,7 +37,6 @@ _NO_MEMBERS = np.empty(0, np.int64)
 #: Events for which there is room besides those that are stored.
 _ROOM = 1024
 
-
 #: Events in a round, whose arrays of 64 bits are not yet mapped one by one when they are allocated.
 _ROUND = 1 << 14
 
@@ -103,7 +102,7 @@ def joins_of(task: BranchTask) -> PlanEngine:
     first = task.branches[0]
     is_next = "contiguity" in first.strategy.name and is_plain_chain(first)
     if is_next and not (first.negated or task.timed):
-        _warm_up()
+        warm_up()
         return NeighbourEngine(task)
     return JoinEngine(task)
 
@@ -305,11 +304,13 @@ def _some(rows: np.ndarray, size: int) -> np.ndarray | slice:
 
 
 @cache
-def _warm_up() -> None:
+def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    events = pd.DataFrame({"type": ["A", "B"], "time": [0, 1], "x": [1.0, 2.0]})
+    events = pd.DataFrame({"type": ["A", "B", "C"], "time": range(3), "x": [1.0, 2.0, 3.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
-    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x STRATEGY partition_contiguity(x) WITHIN 9 units"
+    text = (
+        "PATTERN SEQ(A a, B b, C c) WHERE b.x < c.x STRATEGY partition_contiguity(x) WITHIN 9 units"
+    )
     pattern = parse(text)
     NeighbourEngine(BranchTask.of_one(pattern, right_deep(pattern.positive_names))).run(
         stream, 0, ended=True

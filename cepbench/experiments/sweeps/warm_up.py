@@ -21,6 +21,7 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.hierarchical_stacks import engine as hierarchical_stacks
 from cepbench.engines.instances import engine as instances
 from cepbench.engines.joins import engine as joins
+from cepbench.engines.joins import neighbours
 from cepbench.engines.plan_runs.engine import BranchTask, warm_up_sequence
 from cepbench.engines.reuse import reuse
 from cepbench.engines.sase import run as automata
@@ -162,6 +163,7 @@ def _with_digits(task: BranchTask) -> CountingEngine:
 #: What is compiled together, the longest first; graphs of matches after the engines that make them.
 _PARTS: dict[str, Callable[[], None]] = {
     "joins": joins.warm_up,
+    "joins of neighbours": neighbours.warm_up,
     "sase": _sase,
     "counts": _counts,
     "plan generators": _plan_generators,
