@@ -125,6 +125,8 @@ def test_partial_matches_are_those_of_the_plan(shape: Tree[str], strategy: str) 
         made["last"].to_numpy() >= ends[:, None] - window
     )
     stored = 0 if "c" in inner else live[np.append(ends[1:] > ends[:-1], True)].sum(axis=1).max()
+    waiting = 1 if inner == "ab" else 2
+    buffered = waiting * (np.arange(1, 151) - np.searchsorted(ends, ends - window)).max()
     for size in (1, 17, 150):
         detector = Detector(pattern, TreePlan(shape), evaluator="tree", node_times=True)
         for begin in range(0, 150, size):
@@ -140,6 +142,7 @@ def test_partial_matches_are_those_of_the_plan(shape: Tree[str], strategy: str) 
         assert row["mean_stored"] == pytest.approx(mean)
         assert row["peak_stored"] == detector.metrics().peak_partial_matches == stored
         assert nodes.loc["a", "created"] == len(frame)
+        assert detector.metrics().peak_buffered_events == buffered
     assert min(seconds) > 0
     if stored:
         with pytest.raises(PartialMatchLimitError, match=f"most of them over .{', '.join(inner)}"):
