@@ -83,7 +83,8 @@ def test_every_plan_of_long_streams(kinds: str, strategy: str, data: st.DataObje
         moved = data.draw(st.sampled_from([0, 2_000]))
         detector, found = Detector(pattern, plan, evaluator=evaluator, position=moved), []
         size = data.draw(st.sampled_from([17, 256, 1_000]))
-        with pieces_of(room=data.draw(st.sampled_from([1, 9, 5_000]))):
+        at_once, room = data.draw(st.sampled_from([(99, 1), (150, 9), (5_000, 5_000)]))
+        with pieces_of(events=at_once, room=room):
             for begin in range(0, len(stream), size):
                 found += found_in(pattern, detector.push(stream[begin : begin + size]))
                 if data.draw(st.booleans()):
