@@ -20,16 +20,14 @@ from py4j.protocol import Py4JError
 from pyspark import InheritableThread, inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from tqdm import tqdm
 
 from cepbench import errors
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError
+from cepbench.progress import progress_bar
 from cepbench.registry import Registry
 
 _POLL_SECONDS = 0.2
 _LONGEST_POLL_SECONDS = 5.0
-#: Delay before a progress bar appears.
-_SHORT_SECONDS = 3.0
 
 #: An error of ours at the end of a worker's stack trace.
 _OURS = re.compile(r"^cepbench\.errors\.(\w+): (.*)", re.MULTILINE)
@@ -140,7 +138,7 @@ def watched(
     group = f"cepbench-{name}-{uuid.uuid4()}"
     before = context.getLocalProperty("spark.jobGroup.id")
     ended = threading.Event()
-    bar = tqdm(desc=name, unit=f" {unit}s", total=total, delay=_SHORT_SECONDS, disable=not progress)
+    bar = progress_bar(shown=progress, desc=name, unit=f" {unit}s", total=total)
 
     def show() -> None:
         tracker = context.statusTracker()

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
 from cepbench.arguments import choice
 from cepbench.errors import DatasetError
 from cepbench.files import locked, user_path
+from cepbench.progress import progress_bar
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import (
     DECLARATION,
@@ -71,14 +71,9 @@ def stream_of(kind: str, parameters: Mapping[str, Any]) -> GeneratedStream:
     return GENERATED[kind](**parameters)
 
 
-#: Delay before a progress bar appears.
-_SHORT_SECONDS = 2.0
-
-
 def in_a_loop(write: Callable[[Any], Any], files: Sequence[Any]) -> list[Any]:
     """Write one file after the other, with a progress bar."""
-    bar = tqdm(files, desc="generate", unit=" files", delay=_SHORT_SECONDS)
-    return [write(file) for file in bar]
+    return [write(file) for file in progress_bar(files, desc="generate", unit=" files")]
 
 
 def make_stream(

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 #: The modules that all may import, and what several kernels share.
 GROUND = (
-    "errors", "arguments", "registry", "files", "seeds", "state", "markup", "text_table", "diagram", "papers", "kernels",
+    "errors", "arguments", "registry", "files", "seeds", "state", "markup", "text_table", "progress", "diagram", "papers", "kernels",
     "public_names",
 )  # fmt: skip
 #: From the table of rooms: each room, and the nearest one that it may import from.

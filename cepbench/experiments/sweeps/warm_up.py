@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from cepbench.engines.adaptation.averages import Averages
 from cepbench.engines.aggregation import counting, greta, shared, two_step
@@ -40,6 +39,7 @@ from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.planning.planners.sharing.chase import chase
 from cepbench.planning.statistics.model import Statistics
+from cepbench.progress import progress_bar
 from cepbench.streams.event_stream import EventStream
 
 #: Processes that compile at once: each has the compiler in memory, and the longest part takes a quarter of all.
@@ -69,7 +69,7 @@ def compile_side_by_side() -> None:
         min(_MOST, os.cpu_count() or 1), context, max_tasks_per_child=1
     ) as pool:
         running = [pool.submit(_compile_part, name) for name in _PARTS]
-        with tqdm(total=len(running), desc="compiling kernels", unit=" parts") as bar:
+        with progress_bar(total=len(running), desc="compiling kernels", unit=" parts") as bar:
             for ended in as_completed(running):
                 bar.set_postfix_str(ended.result())
                 bar.update()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cepbench.presentation.commands.output import progress, write_table
+from cepbench.progress import progress_bar
 
 GOOD = "PATTERN SEQ(A a, B b) WITHIN 10 units"
 
@@ -239,12 +240,16 @@ def test_a_terminal_gets_colours_unless_they_are_not_wanted(wanted: dict[str, st
     assert shown.startswith(b"error:" if wanted else b"\x1b")
 
 
-def test_progress_is_for_terminals_alone(capsys) -> None:
+def test_progress_is_for_terminals_alone(capsys, monkeypatch) -> None:
     with progress("working", total=3) as bar:
         bar.update(2)
     with progress("working"):
         pass
     assert capsys.readouterr() == ("", "")
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    assert progress_bar(range(3)).disable
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert not progress_bar(range(3)).disable and progress_bar(shown=False).disable
 
 
 def test_tables_in_a_terminal_are_cut_to_its_width(capsys, monkeypatch) -> None:
