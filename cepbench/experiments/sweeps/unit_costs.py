@@ -3,8 +3,7 @@
 Of engines: random patterns of every construct and strategy, each on every engine, counted and listed, unless that is
 expected to take long. Of reuse: small random workloads, each query from scratch, and from each other that it can be computed from. On an
 evaluator whose queries share their state that state is left out: it is kept as long as any query is
-computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times, none
-negative; what a call takes whatever its work is fitted beside them. ``python -m cepbench.experiments.sweeps.unit_costs`` stores them, and
+computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times; what a call takes whatever its work is fitted beside them. ``python -m cepbench.experiments.sweeps.unit_costs`` stores them, and
 ``make env`` does so.
 """
 
@@ -242,11 +241,13 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
 
 
 def fitted(steps: pd.DataFrame, section: str = "reuse") -> dict[str, dict[str, float]]:
-    """Evaluator, of those that have steps → nanoseconds of each kind of work of a section of the costs, none
-    negative.
+    """Evaluator, of those that have steps → nanoseconds of each kind of work of a section of the costs.
+
+    None is less than a quarter of the fixed one, as no kind of work is done for nothing that some runs do not tell
+    from others.
     """
     return {
-        evaluator: _fitted(its, [*costs])
+        evaluator: _fitted(its, costs)
         for evaluator, costs in FIXED[section].items()
         if len(its := steps[steps["evaluator"] == evaluator])
     }
@@ -266,15 +267,17 @@ def errors(runs: pd.DataFrame, costs: Mapping[str, Mapping[str, float]]) -> pd.D
     return pd.DataFrame(rows, columns=["evaluator", "runs", "median", "p90", "largest"])
 
 
-def _fitted(steps: pd.DataFrame, kinds: list[str]) -> dict[str, float]:
+def _fitted(steps: pd.DataFrame, costs: Mapping[str, float]) -> dict[str, float]:
+    kinds = [*costs]
     opened = [] if "opened" in kinds else [np.ones(len(steps))]
     work = np.column_stack([steps[kinds].to_numpy(float), *opened])
     times = steps["nanoseconds"].to_numpy(float)
+    least = np.array([*costs.values(), *(0.0 for _ in opened)]) / 4
     estimates = times
     for _ in range(_ROUNDS):
         # Estimates that are too low and too high by one factor count the same.
         weights = np.sqrt(times * estimates)
-        found = _not_negative(work / weights[:, None], times / weights)
+        found = least + _not_negative(work / weights[:, None], (times - work @ least) / weights)
         estimates = np.maximum(work @ found, times / 10)
     return dict(zip(kinds, found.tolist(), strict=False))
 
