@@ -195,24 +195,31 @@ class EngineRows(ExpectedRows):
         keyed = [name for name in self.names if self.is_equal(name)]
         if self.pattern.strategy.attribute is not None:
             keyed = self.names
-        checked = max(self.found, self.rows(self.names, kept=False)) if self.checks else 0.0
         return {
             "scanned": self.stream_rate * (len(self.names) + self.checks),
             "events": self.arriving,
             "keyed": sum(self.rates[name] for name in keyed),
-            "checked": self._looks * checked,
             "grouped": self.grouped * self.found,
         }
 
-    @cached_property
-    def _looks(self) -> float:
-        """Events of NOT that are looked at for a match until one is found: more than one if they are compared."""
+    def _checked(self, parts: Iterable[list[str]]) -> float:
+        """Events of NOT that are looked at until one is found: more than one for a row if they are compared.
+
+        Each NOT is tested on rows of the first of the parts, which are bound one after the other, with all that it is
+        compared with and the items beside it.
+        """
+        tested = [*parts, self.names]
         looks = 0.0
-        for variable in (variable for its in self.negated for variable in its):
-            others = [x for x in self.names if self.statistics.has_selectivity(variable.name, x)]
-            share = math.prod(self.selectivity(variable.name, other) for other in others)
-            gap = self.size(variable.name) / len(self.names)
-            looks += max(1.0, gap * _until_first(gap * share)) if others else 1.0
+        for place, variables in enumerate(self.negated):
+            for name in (variable.name for variable in variables):
+                others = [x for x in self.names if self.statistics.has_selectivity(name, x)]
+                needed = {*others, *self.names[max(place - 1, 0) : place + 1]}
+                part = next(its for its in tested if needed <= {*its})
+                share = math.prod(self.selectivity(name, other) for other in others)
+                gap = self.size(name) / len(part)
+                looked = max(1.0, gap * _until_first(gap * share)) if others else 1.0
+                rows = self.rows(part, kept=False)
+                looks += looked * (max(rows, self.found) if part is self.names else rows)
         return looks
 
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
@@ -252,7 +259,8 @@ class EngineRows(ExpectedRows):
                     work[kind] += self._whatever_ends.rows(its)
             if self.strategy.endswith("_contiguity") and self.sets.intersection(apart):
                 work["steps"] += _LOOKS * self.rows(beside or apart)
-        return self.least | work
+        parts = ([*leaves(node)] for node in post_order(tree) if isinstance(node, tuple))
+        return self.least | work | {"checked": self._checked(parts)}
 
     def _counts_sets(self, last: list[str]) -> bool:
         """Whether no sets are made where matches are counted: those joined last, if any, in closed form."""
@@ -289,6 +297,10 @@ class EngineRows(ExpectedRows):
         is_behind = self.names.index(before[-1]) < self.names.index(after[0])
         return not is_behind or any(pair in self.compared_pairs for pair in between)
 
+    @property
+    def _prefixes(self) -> list[list[str]]:
+        return [self.names[:size] for size in range(2, len(self.names) + 1)]
+
     def run(self) -> dict[str, float]:
         """Of runs of an automaton, each by itself."""
         first, starts = self.names[0], self.rates[self.names[0]]
@@ -300,7 +312,7 @@ class EngineRows(ExpectedRows):
             work = dict.fromkeys(("visits", "made"), starts * reads + self.found)
         else:
             loops = [[first]] if first in self.sets else []
-            prefixes = [self.names[:size] for size in range(2, len(self.names) + 1)]
+            prefixes = self._prefixes
             hashed = self.is_partitioned
             work = {
                 "visits": sum(
@@ -309,7 +321,7 @@ class EngineRows(ExpectedRows):
                 + sum(map(self._looped, loops + prefixes)),
                 "made": sum(self.rows(its, kept=False) for its in loops + prefixes),
             }
-        return self.least | work | {"starts": starts}
+        return self.least | work | {"starts": starts, "checked": self._checked(self._prefixes)}
 
     def _looped(self, names: list[str], *, sets: bool = True) -> float:
         """What runs that have bound a set last read of its later events in the window."""
@@ -393,6 +405,7 @@ class EngineRows(ExpectedRows):
         if self.pattern.output != "all":
             return None
         work = self.least | dict.fromkeys(("counters", "by_start", "ranked"), 0.0)
+        work["checked"] = self._checked(self._prefixes)
         found = neighbours_of(with_shared_keys(self.pattern))
         if found is not None and (any(found.compared) or not self.in_order):
             # Levels of the trees over the events in a window, or in the shortest chunk.
