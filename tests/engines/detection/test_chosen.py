@@ -102,6 +102,12 @@ def test_a_stream_keeps_the_last_samples() -> None:
     assert sampled(cep.parse(texts[0].replace("0.3", "0.9")), stream)[0] != statistics
 
 
+def test_all_are_estimated_where_the_fastest_is_not_able(cheapest) -> None:
+    cheapest("zstream", "sase")
+    text = "PATTERN SEQ(A a, KL(B b), C c) WITHIN 5 units"  # zstream has no KL
+    assert cep.evaluate(text, STREAM, output="arrow").evaluator == "sase"
+
+
 def test_the_choice_is_that_of_all_estimates(cheapest) -> None:
     """Whatever engines cost: those that are not estimated at once would not have been chosen."""
     pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units")
