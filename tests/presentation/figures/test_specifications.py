@@ -7,8 +7,6 @@ After a change that was wanted, look at the pictures, and write what is held ane
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from cepbench.presentation.figures import interactive, static
-from tests.presentation.figures.test_both_libraries import CASES
+from cepbench.presentation.figures import interactive, static, styles
+from tests.presentation.figures.test_both_libraries import CASES, check_numbers
 
 HELD = Path(__file__).with_name("specifications.json")
 
@@ -69,9 +67,8 @@ def of_figure(figure: Figure) -> Any:
     )
 
 
-def of_chart(chart: Any) -> Any:
+def of_chart(found: dict[str, Any]) -> Any:
     """The specification without what all charts have, and names of data by their order."""
-    found = chart.to_dict()
     names = {name: f"data {rank}" for rank, name in enumerate(found["datasets"])}
     text = json.dumps({k: v for k, v in found.items() if k not in ("config", "$schema")})
     for name, plain in names.items():
@@ -79,37 +76,30 @@ def of_chart(chart: Any) -> Any:
     return rounded(json.loads(text))
 
 
-def drawn(case: str) -> dict[str, Any]:
+def drawn(case: str) -> tuple[dict[str, Any], Figure]:
     """A chart in both libraries."""
     name, given, named, _ = CASES[case]
-    return {
-        "altair": of_chart(getattr(interactive, name)(*given, **named)),
-        "matplotlib": of_figure(getattr(static, name)(*given, **named)),
-    }
-
-
-@pytest.fixture(name="every", scope="module")
-def in_a_process_of_its_own() -> dict[str, Any]:
-    """All charts; looks of user-defined generators go by what a process has drawn before."""
-    root = Path(__file__).parents[3]
-    run = [sys.executable, "-m", "tests.presentation.figures.test_specifications", "-"]
-    found: dict[str, Any] = json.loads(
-        subprocess.run(run, cwd=root, check=True, capture_output=True).stdout
+    return (
+        getattr(interactive, name)(*given, **named).to_dict(),
+        getattr(static, name)(*given, **named),
     )
-    return found
 
 
-@pytest.mark.xdist_group("specifications")
+def specified(chart: dict[str, Any], figure: Figure) -> dict[str, Any]:
+    return {"altair": of_chart(chart), "matplotlib": of_figure(figure)}
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_a_chart_is_what_it_was(case: str, every: dict[str, Any]) -> None:
-    held = json.loads(HELD.read_text(encoding="utf-8"))
-    assert every[case] == held[case]
+def test_a_chart_is_what_it_was_with_the_same_numbers_in_both_libraries_and_no_series_twice(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(styles, "_own", {})  # looks of user-defined generators drawn before
+    chart, figure = drawn(case)
+    check_numbers(case, chart, figure)
+    assert specified(chart, figure) == json.loads(HELD.read_text(encoding="utf-8"))[case]
 
 
 if __name__ == "__main__":
-    found = {case: drawn(case) for case in CASES}
+    found = {case: specified(*drawn(case)) for case in CASES}
     text = json.dumps(found, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-    if sys.argv[1:]:
-        print(json.dumps(found))
-    else:
-        HELD.write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
+    HELD.write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
