@@ -80,39 +80,38 @@ def test_a_kernel_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -
     assert printed(cell).split()[0] == multiprocessing.get_context().get_start_method()
 
 
-def by_a_script(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
-    """Run lines of a script that has no guarded main part and says that it began, by an ``x``."""
+def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
+    """As it would be by multiprocessing, unless it guards its main part; the first has no kernel."""
     root = Path(__file__).resolve().parents[3]
-    head = (
+    lines = (
         "import sys",
         f"sys.path.insert(0, {str(root)!r})",
         "open('began', 'a').write('x')",
         "from pathlib import Path",
+        "from cepbench.errors import ReportError",
         "from tests.presentation.reporting.test_forked_kernels import printed, ran",
+        "python, sys.executable = sys.executable, '/bin/false'",
+        "try:",
+        "    ran(Path('.'), '1')",
+        "except ReportError as error:",
+        "    print(error)",
+        "sys.executable = python",
+        "print(printed(ran(Path('.'), 'import sys; print(str() in sys.path)')[0]))",
     )
-    (folder / "script.py").write_text("\n".join((*head, *lines, "")))
-    return subprocess.run(
+    (tmp_path / "script.py").write_text("\n".join(lines))
+    done = subprocess.run(
         [sys.executable, "script.py"],
-        cwd=folder,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(root)},
         check=False,
     )
-
-
-def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
-    """As it would be by multiprocessing, unless it guards its main part."""
-    ask = "print(printed(ran(Path('.'), 'import sys; print(str() in sys.path)')[0]))"
-    done = by_a_script(tmp_path, ask)
-    assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr
+    assert done.returncode == 0, done.stderr
+    refused, found = done.stdout.split("\n", 1)
+    assert "the process that starts kernels of notebooks has ended" in refused
+    assert found.strip() == "True"
     assert (tmp_path / "began").read_text() == "x"
-
-
-def test_without_the_process_that_is_forked_there_is_an_error_that_says_so(tmp_path: Path) -> None:
-    done = by_a_script(tmp_path, "sys.executable = '/bin/false'", "ran(Path('.'), '1')")
-    assert done.returncode == 1
-    assert "ReportError: the process that starts kernels of notebooks has ended" in done.stderr
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
