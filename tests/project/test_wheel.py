@@ -44,10 +44,6 @@ def python(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def pip(folder: Path, *arguments: str) -> None:
-    python(folder, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
-
-
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, for setuptools leaves folders beside what it reads."""
@@ -69,12 +65,11 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(sdist: Path) -> Path:
     """Built from the sdist alone."""
-    folder = sdist.parent / "wheels"
-    pip(
-        sdist.parent, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
-        "--wheel-dir", str(folder), str(sdist),
-    )  # fmt: skip
-    (built,) = folder.iterdir()
+    folder = sdist.parent.parent / "unpacked"
+    shutil.unpack_archive(sdist, folder, filter="data")
+    (sources,) = folder.iterdir()
+    python(sources, "-c", "from setuptools import build_meta; build_meta.build_wheel('..')")
+    (built,) = folder.glob("*.whl")
     return built
 
 
@@ -83,7 +78,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel, which finds all else where these tests find it."""
     target = tmp_path_factory.mktemp("installed")
     venv.create(target)
-    pip(target, "--python", str(target), "install", "--no-deps", "--no-index", str(wheel))
+    python(
+        target, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(target),
+        "install", "--no-deps", "--no-index", "--no-compile", str(wheel),
+    )  # fmt: skip
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(target)}))
     # A path of a .pth file comes behind those before it, and .pth files there are not read.
     (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
@@ -190,34 +188,29 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
     assert not list(installed.rglob("data"))
 
 
-def test_the_shortest_program_of_readme_finds_matches(installed: Path, tmp_path: Path) -> None:
-    done = run(installed, tmp_path, "python", "-c", SHORTEST)
+def test_the_programs_of_readme_run_one_after_the_other(installed: Path, tmp_path: Path) -> None:
+    """The second goes on with the names of the first; the third has none of theirs."""
+    line = "print('=' * 80)\n"
+    first = f"{SHORTEST}{line}{COMPARED}{line}"
+    (tmp_path / "all.py").write_text(
+        f"for code in ({first!r}, {CODE!r}):\n"
+        "    exec(compile(code, 'README.md', 'exec'), {'__name__': '__main__'})\n"
+    )
+    done = run(installed, tmp_path, "python", str(tmp_path / "all.py"))
     assert done.stderr == ""
+    found, compared, example = done.stdout.split("=" * 80 + "\n")
     shown = (
         (ROOT / "README.md").read_text("utf-8").partition("```text\n")[2].partition("```")[0]
     )  # as README shows it
     time = r"in [\d.e-]+ s"
-    assert re.sub(time, "", done.stdout) == re.sub(time, "", shown)
-    assert [line.split() for line in done.stdout.splitlines()[1:]] == [
+    assert re.sub(time, "", found) == re.sub(time, "", shown)
+    assert [line.split() for line in found.splitlines()[1:]] == [
         ["a", "a.time", "a.price", "b", "b.time", "b.price"],
         ["0", "0", "1", "5.0", "3", "6", "7.0"],
         ["1", "2", "4", "5.0", "3", "6", "7.0"],
     ]
-
-
-def test_the_second_program_of_readme_compares_plans_and_writes_a_page(
-    installed: Path, tmp_path: Path
-) -> None:
-    printed = run(installed, tmp_path, "python", "-c", SHORTEST + COMPARED).stdout
-    assert "DP-LD" in printed and "events/s" in printed
-    assert (tmp_path / "work" / "all.html").stat().st_size > 100_000
-
-
-def test_the_example_of_readme_runs_and_shows_its_generator_among_all(
-    installed: Path, tmp_path: Path
-) -> None:
-    done = run(installed, tmp_path, "python", "-c", CODE)
-    assert done.stderr == ""
+    assert "DP-LD" in compared and "events/s" in compared
     for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
-        assert name in done.stdout
-    assert not list((tmp_path / "work").iterdir())
+        assert name in example
+    (page,) = (tmp_path / "work").iterdir()
+    assert page.name == "all.html" and page.stat().st_size > 100_000
