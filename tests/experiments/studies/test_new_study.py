@@ -81,7 +81,7 @@ results.to_parquet(folder / "results.parquet")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of this project with another study in it."""
     root = tmp_path_factory.mktemp("project")
-    shutil.copytree(PACKAGE, root / "cepbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, root / "cepbench")  # with what is compiled of it
     studies, notebooks = root / "cepbench" / "experiments" / "studies", root / "notebooks"
     notebooks.mkdir()
     for path in NOTEBOOKS.iterdir():
