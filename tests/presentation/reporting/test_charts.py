@@ -65,38 +65,35 @@ def page_of_charts(charts: dict[str, Any], tmp_path_factory: pytest.TempPathFact
     return folder / "page.html"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_charts_are_whole_and_can_be_read(
-    page: Path, charts: dict[str, Any], chromium: Browser, width: int
-) -> None:
-    chromium.open(page, width)
-    assert chromium.console == []  # no warning of Vega's either
-    looks = dict(zip(charts, chromium.evaluate(LOOK), strict=True))
-    for name, look in looks.items():
-        assert look["smallest"] >= 11.99, name
-        assert look["outside"] == [], name
-        assert look["width"] <= look["room"], (name, look["width"], look["room"])
-    names = [look["menu"] for look in looks.values()]
-    assert all(menu.startswith("Save as a picture: ") and len(menu) > 22 for menu in names)
-    for wanted in ("DP-LD", "QUICKPICK", "MY-OWN-IDEA"):
-        assert wanted in looks["bars"]["texts"]  # in the legend
-    assert {f"SYMBOL-{k}" for k in range(8)} <= set(looks["rates"]["texts"])
-    # Panels one below the other have names of rows each.
-    panels = 4 if width == 390 else 1
-    assert looks["ranges"]["texts"].count("MY-IDEA") == panels
-    assert not {"0M", "0k", "0B", "0.0"} & set(looks["comparison"]["texts"])
-    assert {"0", "100 B"} <= set(looks["memory"]["texts"]) and "0 B" not in looks["memory"]["texts"]
+#: Of a phone and of a desk.
+WIDTHS = (390, 1280)
 
 
-def test_panels_one_below_the_other_have_all_their_marks(
+def test_charts_are_whole_and_can_be_read_at_any_width(
     page: Path, charts: dict[str, Any], chromium: Browser
 ) -> None:
-    marks = {}
-    for width in (390, 1280):
+    marks = []
+    for width in WIDTHS:
         chromium.open(page, width)
+        assert chromium.console == []  # no warning of Vega's either
         looks = dict(zip(charts, chromium.evaluate(LOOK), strict=True))
-        marks[width] = {name: look["marks"] for name, look in looks.items()}
-    assert marks[390] == marks[1280] and marks[390]["rows of one panel"] > 0
+        marks.append({name: look["marks"] for name, look in looks.items()})
+        for name, look in looks.items():
+            assert look["smallest"] >= 11.99, name
+            assert look["outside"] == [], name
+            assert look["width"] <= look["room"], (name, look["width"], look["room"])
+        names = [look["menu"] for look in looks.values()]
+        assert all(menu.startswith("Save as a picture: ") and len(menu) > 22 for menu in names)
+        for wanted in ("DP-LD", "QUICKPICK", "MY-OWN-IDEA"):
+            assert wanted in looks["bars"]["texts"]  # in the legend
+        assert {f"SYMBOL-{k}" for k in range(8)} <= set(looks["rates"]["texts"])
+        # Panels one below the other have names of rows each, and all of their marks.
+        panels = 4 if width == WIDTHS[0] else 1
+        assert looks["ranges"]["texts"].count("MY-IDEA") == panels
+        assert not {"0M", "0k", "0B", "0.0"} & set(looks["comparison"]["texts"])
+        memory = set(looks["memory"]["texts"])
+        assert {"0", "100 B"} <= memory and "0 B" not in memory
+    assert marks[0] == marks[1] and marks[0]["rows of one panel"] > 0
 
 
 def test_a_saved_chart_is_drawn_without_a_network(
