@@ -72,7 +72,8 @@ def features(test: ClaimTest) -> tuple[object, ...]:
     return (*shape(test), test.check.metric, test.is_factor, ends)
 
 
-EVERY_TEST = pytest.mark.parametrize("test", TESTS)
+#: Tests that differ in more than numbers and names from each other: one of each.
+DIFFERENT = {features(each.values[0]): each for each in TESTS}.values()
 #: Tests that cover what others do: every two features that come together in some test.
 TYPICAL = covering(TESTS, lambda parameter: features(parameter.values[0]))
 EVERY_SHAPE = pytest.mark.parametrize(
@@ -89,7 +90,13 @@ def verdict_on(test: ClaimTest, table: pd.DataFrame | None) -> tuple[str, str, s
     return judge(measured_on(test, table), test.low, test.high, is_factor=test.is_factor)
 
 
-@EVERY_TEST
+def test_every_test_can_hold_and_fail() -> None:
+    for test in (each.values[0] for each in TESTS):
+        assert test.low <= inside(test) <= test.high, test
+        assert outside(test) and not any(test.low <= its <= test.high for its in outside(test))
+
+
+@pytest.mark.parametrize("test", DIFFERENT)
 def test_a_test_holds_where_its_value_is_measured(test: ClaimTest) -> None:
     measured = measured_on(test, table_measuring(test, inside(test)))
     assert measured.problem == ""
@@ -99,7 +106,6 @@ def test_a_test_holds_where_its_value_is_measured(test: ClaimTest) -> None:
 
 @pytest.mark.parametrize("test", TYPICAL)
 def test_a_test_fails_beyond_every_end_of_its_range(test: ClaimTest) -> None:
-    assert outside(test)
     for value in outside(test):
         found = verdict_on(test, table_measuring(test, value))
         is_surpassed = 1 < test.low < test.high < value or value < test.low < test.high < 1
@@ -247,10 +253,12 @@ def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:
 
 def test_a_time_in_seconds_is_measured_and_not_compared() -> None:
     claim = next(claim for claim in CLAIMS if claim.absolute)
-    for value in [*outside(claim.main), inside(claim.main)]:
-        table = ledger(STUDY.key, {claim.results: table_measuring(claim.main, value)})
-        (row,) = table[table["id"] == claim.id].itertuples()
-        assert row.value == pytest.approx(value)
+    values = [*outside(claim.main), inside(claim.main)]
+    made = [table_measuring(claim.main, its).assign(regime=f"{its}") for its in values]
+    table = ledger(STUDY.key, {claim.results: pd.concat(made)})
+    rows = [*table[table["id"] == claim.id].itertuples()]
+    assert [row.value for row in rows] == pytest.approx(values)
+    for row in rows:
         assert (row.overall, row.lack) == (OPEN, NOT_COMPARABLE)
         assert row.why == "not comparable: a time in seconds on another machine"
 
