@@ -87,7 +87,7 @@ def test_equal_sources_are_compiled_once_wherever_they_lie(tmp_path: Path) -> No
     found = []
     for copy in ("one", "other"):
         package = tmp_path / copy / "cepbench"
-        shutil.copytree(ROOT / "cepbench", package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "cepbench", package)
         process = started(tmp_path, run, package.parent)
         found.append(ended(process)[0])
     assert found == [f"cepbench.kernels.sorting {hits}" for hits in (0, 1)]
