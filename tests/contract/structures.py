@@ -9,6 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import cepbench as cep
+from tests.budgets import INTERPRETED
 from tests.contract.cases import ContractCase
 from tests.engines.detection.constructs import affordable, waits
 from tests.engines.detection.strategies import OPERATORS, event_frames
@@ -102,7 +103,8 @@ def structure_cases(draw: st.DrawFn, structure: str) -> ContractCase:
         grouped = any(branch.groups for branch in pattern.branches())
         assume(grouped or not waits(pattern))  # which is refused
     types = re.findall(r"\b[A-D]\b", structure) or ["A", "B"]
-    events = draw(event_frames([*types, *sorted({*types})], most=14))
+    most = 8 if INTERPRETED else 14
+    events = draw(event_frames([*types, *sorted({*types})], most=most))
     return ContractCase(pattern, affordable(pattern, events))
 
 

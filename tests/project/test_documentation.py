@@ -9,6 +9,7 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from packaging.version import Version
 
+import cepbench as cep
 from cepbench.papers import REFERENCES
 from tests.presentation.reporting.offline import read_page
 
@@ -40,6 +42,7 @@ def test_the_code_of_a_how_to_page_runs(
     pieces = PIECE.findall((DOCS / f"{stem}.md").read_text(encoding="utf-8"))
     assert len(pieces) > 1
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(cep, "compare", partial(cep.compare, seconds=0))
     names: dict[str, Any] = {"__name__": "__main__"}
     for code, shown in pieces:
         exec(compile(code, f"{stem}.md", "exec"), names)

@@ -50,8 +50,13 @@ def events(
 #: are broken: no time, no identifier, and a time which would make all others late.
 BATCHES = [
     events((10, "A", 0, 0.0), (12, "B", 1, -0.0), (12, "A", 2, None)),
-    events((20, "A", 3, 7.0), (11, "B", 4, 0.0), (None, "A", 9, 0.0), (20, "B", None, 7.0)),
-    events((200_000_000_000, "B", 10, 7.0)),
+    events(
+        (20, "A", 3, 7.0),
+        (11, "B", 4, 0.0),
+        (None, "A", 9, 0.0),
+        (20, "B", None, 7.0),
+        (200_000_000_000, "B", 10, 7.0),
+    ),
     events((14, "B", 5, 0.0), (24, "B", 6, 7.0), (24, "B", 7, None)),
     events((500, "other", 8, None)),
 ]
@@ -98,10 +103,10 @@ def test_matches_and_late_and_broken_events(spark: SparkSession, tmp_path: Path)
     assert matches == [(0, 1, 0.0), (0, 4, 0.0), (0, 4, 1, 0.0), (3, 6, 7.0)]
     aside = {row["reason"]: row["late"] for row in rows if row["late"] is not None}
     assert aside == {
-        "late": BATCHES[3].to_pylist()[0],
+        "late": BATCHES[2].to_pylist()[0],
         "no value in column 'ts'": BATCHES[1].to_pylist()[2],
         "no value in column 'no'": BATCHES[1].to_pylist()[3],
-        "a time out of range in column 'ts'": BATCHES[2].to_pylist()[0],
+        "a time out of range in column 'ts'": BATCHES[1].to_pylist()[4],
     }
     assert {row["reason"] is None for row in rows if row["late"] is None} == {True}
     assert sum(its["observedMetrics"]["found"]["late"] for its in progress) == 4

@@ -168,10 +168,11 @@ def test_a_job_is_timed_and_predicted(spark: SparkSession, trades: Path, of: str
     assert max(found.tasks) < found.seconds
     assert found.table["cores"].tolist() == [1, 2, 8] and found.cores == 2
     for number, its in zip((1, 2, 8), found.table["tasks"], strict=True):
-        made = cep.spark.slices(
-            events, pattern, time="at", type="symbol", output="count", tasks=int(its)
-        )
-        assert number <= made.tasks == its <= 4 * number
+        assert number <= its <= 4 * number
+    made = cep.spark.slices(
+        events, pattern, time="at", type="symbol", output="count", tasks=int(its)
+    )
+    assert made.tasks == its
     assert found.table["speedup"][0] == found.table["efficiency"][0] == 1.0
     its = found.overheads
     assert its.job >= 0 and 0 < its.dispatch < its.task
