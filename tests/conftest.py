@@ -164,7 +164,12 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session(
         "local[2]",
         memory="1g",
-        settings={"spark.sql.shuffle.partitions": "2"},
+        settings={
+            "spark.sql.shuffle.partitions": "2",
+            # Nothing here is worth to be compiled.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        },
     )
     yield session
     session.stop()

@@ -37,21 +37,13 @@ def some_plan(pattern: Pattern) -> AnyPlan:
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
-#: Nothing here is worth to be compiled, or planned again while it runs.
-_QUICK_QUERIES = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def quick_queries(spark: SparkSession) -> Iterator[None]:
-    for name, value in _QUICK_QUERIES.items():
-        spark.conf.set(name, value)
+    """Nothing here is worth to be planned again while it runs."""
+    name = "spark.sql.adaptive.enabled"
+    spark.conf.set(name, "false")
     yield
-    for name in _QUICK_QUERIES:
-        spark.conf.unset(name)
+    spark.conf.unset(name)
 
 
 @pytest.fixture(scope="module")
