@@ -94,8 +94,15 @@ def _each_value_once(items: Sequence[Any]) -> Iterator[Any]:
         tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tables.values():
         if len(cases) > 1:
-            cases = covering(cases, lambda case: map(repr, case.callspec.params.values()))
+            cases = covering(cases, lambda case: map(_shown, case.callspec.params.values()))
         yield from cases[:: 2 if len(cases) > MOST else 1]
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # a number of too many digits
+        return str(id(value))
 
 
 @pytest.hookimpl(wrapper=True)
