@@ -38,6 +38,7 @@ from cepbench.experiments.sweeps.sweep_file import Sweep, named_sweeps, read_swe
 from cepbench.experiments.sweeps.workload import draw_workload
 from cepbench.planning.costs.q_error import q_error
 from cepbench.streams.dataset_folder import type_column
+from cepbench.streams.fit import check_types
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.synthetic import GeneratedStream
 from cepbench.streams.ten_symbols import ten_symbols
@@ -298,6 +299,7 @@ def main(arguments: Sequence[str]) -> None:
         seen.add((str(pattern), id(its)))
         with suppress(CepbenchError, MissingTypeWarning), warnings.catch_warnings():
             warnings.simplefilter("error", MissingTypeWarning)
+            check_types(pattern, its)
             counted = measure(runs, number, "count")
             rows += counted
             if max((row["matches"] for row in counted if row["ended"]), default=_MOST) < _MOST:
