@@ -214,7 +214,7 @@ def measure(runs: Runs, number: int, output: str) -> list[dict[str, object]]:
                     "seconds": seconds,
                     "ended": ended,
                     "expected": expected,
-                    "matches": matches,
+                    "matches": float(min(matches, 1 << 1000)),
                     "is_chosen": engine == its.choice.evaluator,
                     "is_before": engine == before.name,
                     "choosing_seconds": min(times),
