@@ -31,7 +31,7 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.tree import Tree, leaves, post_order, right_deep
 from cepbench.planning.statistics.model import Statistics
 
-#: Engine → the form in which it works; sase has another, ``counted``, where it counts without runs. Of engines that
+#: Engine → the form in which it works, but where :data:`_COUNTED` has another. Of engines that
 #: are about as fast the first is chosen; lazy-nfa is left out, whose joins are those of tree.
 FORMS = {
     "tree": "joins",
@@ -44,6 +44,22 @@ FORMS = {
     "tree-instances": "joins",
     "lazy-nfa-instances": "joins",
 }
+
+#: Engine → the form in which it counts matches that it need not find, and the name of its costs.
+_COUNTED = {"sase": ("counted", COUNTING), "zstream": ("stars", "zstream")}
+
+#: The kinds of work of joins alone.
+_OF_JOINS = (
+    "made",
+    "crossed",
+    "paired",
+    "paired_rows",
+    "equal",
+    "equal_rows",
+    "visited",
+    "sets",
+    "steps",
+)
 
 #: Blocks of 32 events that a row looks at for the next ones of its set under contiguity, each of which takes about as
 #: long as a step of a set.
@@ -224,14 +240,7 @@ class EngineRows(ExpectedRows):
 
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
         """Of joins along a plan, or ``backwards`` from the last item on."""
-        work = dict.fromkeys(
-            (
-                "made", "crossed", "paired", "paired_rows", "equal", "equal_rows", "visited", "sets",
-                "steps",
-            ),
-            0.0,
-        )  # fmt: skip
-        crosses = not (counts and self._is_star)
+        work = dict.fromkeys(_OF_JOINS, 0.0)
         for node in post_order(tree):
             if not isinstance(node, tuple):
                 continue
@@ -242,7 +251,7 @@ class EngineRows(ExpectedRows):
             beside = [name for name in names if name not in apart]
             of_rows = "_rows" if len(names) > 2 else ""
             between = [(one, other) for one in apart for other in beside]
-            if crosses and len(apart) > 1 < len(beside) and self._crosses(apart, beside):
+            if len(apart) > 1 < len(beside) and self._crosses(apart, beside):
                 work["crossed"] += self.rows(names, apart)
             if any({*pair} in self.compared_pairs for pair in between):
                 paired = self.rows(names, apart)
@@ -280,13 +289,13 @@ class EngineRows(ExpectedRows):
             self.pattern, replace(known, selectivities=selectivities, event_selectivities={})
         )
 
-    @cached_property
-    def _is_star(self) -> bool:
-        """Whether the matches of a SEQ can be counted around one event, without joins."""
+    def stars(self) -> dict[str, float] | None:
+        """Of matches of a SEQ that are counted around one event, without joins; None if they cannot be."""
         if not self.in_order or self.checks or self.sets or self.equal_names:
-            return False
+            return None
         pairs = (tuple(sorted(map(self.names.index, its))) for its in self.compared_pairs)
-        return bool(stars_of(tuple(range(len(self.names))), frozenset(pairs), is_root=True))
+        found = stars_of(tuple(range(len(self.names))), frozenset(pairs), is_root=True)
+        return self.least | dict.fromkeys(("checked", *_OF_JOINS), 0.0) if found else None
 
     def _crosses(self, one: list[str], other: list[str]) -> bool:
         """Whether more than a range of one event tells which rows of two nodes fit."""
@@ -461,6 +470,8 @@ def expected_work(
         forms["joins"] = [
             its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True)
         ]
+        if counts:
+            forms["stars"] = [its.stars() for its in branches]
     listed = _listed(branches, counts=counts)
     found = {
         form: _sum([*parts, listed])
@@ -499,9 +510,8 @@ def _sum(parts: Iterable[Mapping[str, float] | None]) -> dict[str, float]:
 
 def priced_in(engine: str, work: Collection[str]) -> tuple[str, str]:
     """The name of an engine's costs, and the form in which it works, of the possible ones."""
-    return (
-        (COUNTING, "counted") if engine == "sase" and "counted" in work else (engine, FORMS[engine])
-    )
+    form, name = _COUNTED.get(engine, ("", engine))
+    return (name, form) if form in work else (engine, FORMS[engine])
 
 
 def joining_seconds(
