@@ -289,13 +289,17 @@ class EngineRows(ExpectedRows):
             self.pattern, replace(known, selectivities=selectivities, event_selectivities={})
         )
 
-    def stars(self) -> dict[str, float] | None:
-        """Of matches of a SEQ that are counted around one event, without joins; None if they cannot be."""
+    def stars(self, tree: Tree[str]) -> dict[str, float] | None:
+        """Of matches of a SEQ that are counted around one event, instead of joined; None if they cannot be."""
         if not self.in_order or self.checks or self.sets or self.equal_names:
             return None
         pairs = (tuple(sorted(map(self.names.index, its))) for its in self.compared_pairs)
         found = stars_of(tuple(range(len(self.names))), frozenset(pairs), is_root=True)
-        return self.least | dict.fromkeys(("checked", *_OF_JOINS), 0.0) if found else None
+        if not found:
+            return None
+        # Of three items the event stands between two others, or before or behind them; of more, beside joins.
+        unmade = _OF_JOINS if len(self.names) <= 3 else ("crossed",)
+        return self.joined(tree, counts=True) | dict.fromkeys(unmade, 0.0)
 
     def _crosses(self, one: list[str], other: list[str]) -> bool:
         """Whether more than a range of one event tells which rows of two nodes fit."""
@@ -471,7 +475,7 @@ def expected_work(
             its.joined(tree, counts=counts) for its, tree in zip(branches, trees, strict=True)
         ]
         if counts:
-            forms["stars"] = [its.stars() for its in branches]
+            forms["stars"] = [its.stars(tree) for its, tree in zip(branches, trees, strict=True)]
     listed = _listed(branches, counts=counts)
     found = {
         form: _sum([*parts, listed])
