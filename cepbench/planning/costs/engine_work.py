@@ -26,7 +26,7 @@ from cepbench.patterns.reach import with_shared_keys
 from cepbench.patterns.stars import stars_of
 from cepbench.planning.costs.expected_rows import ExpectedRows
 from cepbench.planning.costs.logarithms import SMALLEST
-from cepbench.planning.costs.unit_costs import COUNTING, TREE, unit_costs
+from cepbench.planning.costs.unit_costs import COUNTING, ONLY_JOINS, TREE, unit_costs
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.tree import Tree, leaves, post_order, right_deep
 from cepbench.planning.statistics.model import Statistics
@@ -47,19 +47,6 @@ FORMS = {
 
 #: Engine → the form in which it counts matches that it need not find, and the name of its costs.
 _COUNTED = {"sase": ("counted", COUNTING), "zstream": ("stars", "zstream")}
-
-#: The kinds of work of joins alone.
-_OF_JOINS = (
-    "made",
-    "crossed",
-    "paired",
-    "paired_rows",
-    "equal",
-    "equal_rows",
-    "visited",
-    "sets",
-    "steps",
-)
 
 #: Blocks of 32 events that a row looks at for the next ones of its set under contiguity, each of which takes about as
 #: long as a step of a set.
@@ -240,7 +227,7 @@ class EngineRows(ExpectedRows):
 
     def joined(self, tree: Tree[str], *, counts: bool, backwards: bool = False) -> dict[str, float]:
         """Of joins along a plan, or ``backwards`` from the last item on."""
-        work = dict.fromkeys(_OF_JOINS, 0.0)
+        work = dict.fromkeys(ONLY_JOINS, 0.0)
         for node in post_order(tree):
             if not isinstance(node, tuple):
                 continue
@@ -298,7 +285,7 @@ class EngineRows(ExpectedRows):
         if not found:
             return None
         # Of three items the event stands between two others, or before or behind them; of more, beside joins.
-        unmade = _OF_JOINS if len(self.names) <= 3 else ("crossed",)
+        unmade = ONLY_JOINS if len(self.names) <= 3 else ("crossed",)
         return self.joined(tree, counts=True) | dict.fromkeys(unmade, 0.0)
 
     def _crosses(self, one: list[str], other: list[str]) -> bool:

@@ -28,14 +28,8 @@ TREE = "tree"
 #: The evaluator sase where it counts without runs.
 COUNTING = "sase, counting"
 
-#: Kinds of work of joins, of runs, and of counting without runs, see :mod:`cepbench.planning.costs.engine_work`.
-JOINS = [
-    "opened",
-    "scanned",
-    "events",
-    "keyed",
-    "checked",
-    "grouped",
+#: Kinds of work of joins alone.
+ONLY_JOINS = [
     "made",
     "crossed",
     "paired",
@@ -45,6 +39,17 @@ JOINS = [
     "visited",
     "sets",
     "steps",
+]
+
+#: Kinds of work of joins, of runs, and of counting without runs, see :mod:`cepbench.planning.costs.engine_work`.
+JOINS = [
+    "opened",
+    "scanned",
+    "events",
+    "keyed",
+    "checked",
+    "grouped",
+    *ONLY_JOINS,
     "matches",
     "written",
     "members",
