@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +24,14 @@ import duckdb
 import matplotlib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from bench_history import commit, processor
 from command_line import parser_of, write
 from peer_queries import TASKS, Task, in_numpy, in_polars, in_sql, pl
 
 import cepbench as cep
 from cepbench.experiments.conformance.adapters import OUTSIDE_ENGINES, Timing
-from cepbench.experiments.conformance.cases import Case, Match, alike
+from cepbench.experiments.conformance.cases import Case
 from cepbench.experiments.conformance.translation import texts_of
 from cepbench.presentation.figures.chart import Axis, Chart, Marks, Panel
 from cepbench.presentation.figures.matplotlib_panels import static_chart
@@ -80,7 +80,8 @@ make bench-peers BENCH_ARGS="--page docs/peers.md"
 #: Characters of a line that fits the page.
 _WIDTH = 90
 
-Run = Callable[[int], tuple[list[float], Sequence[Match]]]
+#: Seconds of so many runs, and the matches if there is none: a column a variable.
+Run = Callable[[int], tuple[list[float], pd.DataFrame]]
 
 
 class TooSlow(Exception):
@@ -126,13 +127,13 @@ def data_of(events: int, seed: int) -> Data:
 
 
 def contestants(task: Task, window: int, data: Data, longest: float) -> Iterator[tuple[str, Run]]:
-    """Their names and what finds the matches: seconds of so many runs, and the matches."""
+    """Their names and what finds the matches."""
     pattern = cep.parse(task.text.format(window))
 
     def ours() -> Any:
         return cep.evaluate(pattern, data.stream, output="arrow").arrow
 
-    yield OURS, _timed(ours, lambda found: zip(*(c.to_pylist() for c in found.columns)))  # noqa: B905
+    yield OURS, _timed(ours, pa.Table.to_pandas)
     yield from _tables(task, window, data)
     kinds = {"x": "number", "k": "number"}
     texts = texts_of(pattern, kinds)
@@ -162,35 +163,30 @@ def _tables(task: Task, window: int, data: Data) -> Iterator[tuple[str, Run]]:
             def asked(query: str = query) -> Any:
                 return data.connection.sql(query).to_arrow_table()
 
-            yield name, _timed(asked, lambda found: zip(*(c.to_pylist() for c in found.columns)))  # noqa: B905
+            yield name, _timed(asked, pa.Table.to_pandas)
     for name, frame in in_polars(task, window, data.frames):
 
         def collected(frame: pl.LazyFrame = frame) -> Any:
             return frame.collect(engine="streaming")
 
-        yield f"Polars {name}", _timed(collected, lambda found: found.iter_rows())
+        yield f"Polars {name}", _timed(collected, pl.DataFrame.to_pandas)
     if task.name == "neighbours" or (task.steps and not task.key):
-        yield (
-            "NumPy",
-            _timed(
-                lambda: in_numpy(task, window, data.arrays),
-                lambda found: map(tuple, found.T.tolist()),
-            ),
-        )
+
+        def by_hand() -> Any:
+            return in_numpy(task, window, data.arrays)
+
+        yield "NumPy", _timed(by_hand, lambda found: pd.DataFrame(found.T))
 
 
-def _timed(run: Callable[[], Any], matches: Callable[[Any], Any]) -> Run:
+def _timed(run: Callable[[], Any], matches: Callable[[Any], pd.DataFrame]) -> Run:
     """A run in this process."""
 
-    def its(times: int) -> tuple[list[float], Sequence[Match]]:
+    def its(times: int) -> tuple[list[float], pd.DataFrame]:
         if not times:
-            return [], [
-                tuple(tuple(its) if isinstance(its, list) else its for its in match)
-                for match in matches(run())
-            ]
+            return [], matches(run())
         before = time.process_time()
         run()
-        return [time.process_time() - before], ()
+        return [time.process_time() - before], pd.DataFrame()
 
     return its
 
@@ -198,7 +194,7 @@ def _timed(run: Callable[[], Any], matches: Callable[[Any], Any]) -> Run:
 def _elsewhere(name: str, case: Case, longest: float) -> Run:
     """A run in a process of its own, which also makes the matches to compare."""
 
-    def its(times: int) -> tuple[list[float], Sequence[Match]]:
+    def its(times: int) -> tuple[list[float], pd.DataFrame]:
         timing = Timing(times, longest)
         try:
             (answer,) = OUTSIDE_ENGINES[name].function([case], timing)
@@ -206,9 +202,20 @@ def _elsewhere(name: str, case: Case, longest: float) -> Run:
             raise TooSlow(f"took more than {longest:g} s") from error
         if isinstance(answer, str):
             raise cep.errors.CannotSayError(answer)
-        return timing.seconds, answer
+        return timing.seconds, pd.DataFrame(answer)
 
     return its
+
+
+def _in_order(matches: pd.DataFrame) -> pd.DataFrame:
+    """The matches sorted, for :meth:`~pandas.DataFrame.equals`; sets of events as texts."""
+    columns = {
+        place: its.map(lambda ids: " ".join(map(str, np.atleast_1d(ids))))
+        if its.dtype == object
+        else its.astype("int64")
+        for place, (_, its) in enumerate(matches.items())
+    }
+    return pd.DataFrame(columns).sort_values([*columns], ignore_index=True)
 
 
 def measure(
@@ -258,7 +265,7 @@ def _cell(
 ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     runs: dict[str, Run] = {}
-    expected: Counter[Match] = Counter()
+    expected: pd.DataFrame | None = None
 
     def note(name: str, text: str, seconds: float = float("nan")) -> None:
         rows.append(cell | {"contestant": name, "repetition": -1, "seconds": seconds, "note": text})
@@ -282,11 +289,12 @@ def _cell(
             note(name, str(error).splitlines()[0][:80])
             continue
         took = time.perf_counter() - before
-        found = alike(matches)
-        expected = expected or found
-        if found != expected:
-            lacking, beyond = (sum(its.values()) for its in (expected - found, found - expected))
-            raise SystemExit(f"{cell} {name}: {lacking} matches are lacking, {beyond} beyond")
+        found = _in_order(matches)
+        expected = found if expected is None else expected
+        if len(found) + len(expected) and not found.equals(expected):
+            raise SystemExit(
+                f"{cell} {name}: other matches, {len(found):,} where {OURS} finds {len(expected):,}"
+            )
         if took > limit:
             slow[task.name, name] = (cell["events"], cell["window"])
         if name not in PROCESSES:
@@ -299,7 +307,8 @@ def _cell(
                 continue
             ((its,), _) = run(1)
             rows.append(cell | {"contestant": name, "repetition": repetition, "seconds": its})
-    return [{"note": "", "matches": sum(expected.values())} | row for row in rows]
+    number = 0 if expected is None else len(expected)
+    return [{"note": "", "matches": number} | row for row in rows]
 
 
 def best_of(rows: pd.DataFrame) -> pd.DataFrame:
