@@ -15,22 +15,8 @@ import math
 
 import numpy as np
 
-from cepbench.kernels.instructions import (
-    AVERAGE,
-    COUNT,
-    EACH,
-    LEAST,
-    LOAD_CONSTANT,
-    LOAD_FIRST,
-    LOAD_LAST,
-    LOAD_LEFT,
-    LOAD_PREVIOUS,
-    NEGATE,
-    ONCE,
-    SUM,
-    calculated,
-    compares,
-)
+from cepbench.kernels import instructions
+from cepbench.kernels.instructions import calculated, compares
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -44,11 +30,11 @@ def members_met(size, loops, newest):
     Returns ``first, last``: int, the members ``first..last``; for ``ONCE`` a single iteration
     without a member.
     """
-    if loops == ONCE:
+    if loops == instructions.ONCE:
         return 0, 1
     if newest == 1:
-        return max(size - 1, loops - EACH), size
-    return loops - EACH, size
+        return max(size - 1, loops - instructions.EACH), size
+    return loops - instructions.EACH, size
 
 
 @njit_in_place
@@ -59,11 +45,11 @@ def member_read(opcode, at, size):
     ``at``: int, the current member.
     ``size``: int, of the set.
     """
-    if opcode == LOAD_PREVIOUS:
+    if opcode == instructions.LOAD_PREVIOUS:
         return at - 1
-    if opcode == LOAD_FIRST:
+    if opcode == instructions.LOAD_FIRST:
         return 0
-    if opcode == LOAD_LAST:
+    if opcode == instructions.LOAD_LAST:
         return size - 1
     return at
 
@@ -78,13 +64,13 @@ def operate(opcode, argument, constants, stack, top):
 
     Returns ``top``: int.
     """
-    if opcode < LOAD_LEFT:
+    if opcode < instructions.LOAD_LEFT:
         stack[top - 2] = compares(opcode, stack[top - 2], stack[top - 1])
         return top - 1
-    if opcode == LOAD_CONSTANT:
+    if opcode == instructions.LOAD_CONSTANT:
         stack[top] = constants[argument]
         return top + 1
-    if opcode == NEGATE:
+    if opcode == instructions.NEGATE:
         stack[top - 1] = -stack[top - 1]
         return top
     stack[top - 2] = calculated(opcode, stack[top - 2], stack[top - 1])
@@ -99,12 +85,12 @@ def aggregated(function, size, total, least, greatest):
     ``size``: int, number of members.
     ``total``, ``least``, ``greatest``: float, of their values; not read for ``COUNT``.
     """
-    if function == COUNT:
+    if function == instructions.COUNT:
         return float(size)
     if math.isnan(total) or size == 0:
         return np.nan
-    if function == SUM:
+    if function == instructions.SUM:
         return total
-    if function == AVERAGE:
+    if function == instructions.AVERAGE:
         return total / size
-    return least if function == LEAST else greatest
+    return least if function == instructions.LEAST else greatest

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.runs.pieces import room_for_more
+from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.partitions import Table, number
 from cepbench.engines.sase.kernels.room import with_partitions
-from cepbench.engines.sase.kernels.tables import (
-    FREE_PARTITION,
-    OF_RUNS,
-    PARTITION_COLUMNS,
-    Events,
-    Plan,
-)
 from cepbench.state import check_shape
 
 #: Partitions that there is room for at first; a power of two.
@@ -29,7 +23,7 @@ class Partitions:
     Without an attribute there is one, that of all events.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: tables.Plan) -> None:
         self._plan = plan
         self.values = np.empty((int(not len(plan.keys)), len(plan.keys)))
 
@@ -44,22 +38,22 @@ class Partitions:
         check_shape("values", values, (kept, keys))
         table = Table(
             heads=np.empty((kept, 0), np.int64),
-            partitions=np.full((kept, PARTITION_COLUMNS), -1),
+            partitions=np.full((kept, tables.PARTITION_COLUMNS), -1),
             keys=values,
             partition_buckets=np.empty(0, np.int64),
-            counters=np.full(FREE_PARTITION + 1, -1),
+            counters=np.full(tables.FREE_PARTITION + 1, -1),
         )
-        table.partitions[:, OF_RUNS] = 0
+        table.partitions[:, tables.OF_RUNS] = 0
         least = max(2 * kept, room_for_more(_PARTITIONS))
         self._table = with_partitions(self._plan, table, 1 << (least - 1).bit_length())
 
     @property
     def number(self) -> int:
         """How many partitions there are."""
-        free = int(self._table.counters[FREE_PARTITION])
+        free = int(self._table.counters[tables.FREE_PARTITION])
         return len(self._table.keys) if free < 0 else free
 
-    def of(self, events: Events) -> np.ndarray:
+    def of(self, events: tables.Events) -> np.ndarray:
         """The partition of each of ``events.rows``; one with a missing value is alone in its partition."""
         numbers, done = np.empty(len(events.rows), np.int64), 0
         while True:

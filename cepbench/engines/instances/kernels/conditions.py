@@ -9,17 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.instances.kernels import tables
+from cepbench.kernels import instructions
 from cepbench.kernels.clauses import aggregated, member_read, members_met, operate
-from cepbench.kernels.instructions import (
-    AGGREGATE,
-    COUNT,
-    KEEP_IF_TRUE,
-    LOAD_LAST,
-    LOAD_LEFT,
-    LOAD_MEMBER,
-    ONCE,
-    compares,
-)
+from cepbench.kernels.instructions import compares
 from cepbench.kernels.jit import njit, njit_in_place
 
 # A set that a clause reads: SLOTS[slot, ...].
@@ -108,7 +100,7 @@ def _all_hold(first, last, newest, plan, state, scratch):
     while at < last:
         used, end = plan.rules[at, 1], at + plan.rules[at, 3]
         for slot in range(2):
-            slots[slot, _SIZE], slots[slot, _LOOPS] = 1, ONCE
+            slots[slot, _SIZE], slots[slot, _LOOPS] = 1, instructions.ONCE
         for slot in range(used):
             rule = at + 1 + slot
             slots[slot, _LOOPS] = plan.rules[rule, 3]
@@ -150,20 +142,20 @@ def _is_true(first, last, plan, state, scratch):
     for instruction in range(first, last):
         opcode, argument = rules[instruction, 0], rules[instruction, 1]
         slot = rules[instruction, 2]
-        if opcode == LOAD_LEFT:
+        if opcode == instructions.LOAD_LEFT:
             event = scratch.bound[argument // tables.VALUE] & mask
             stack[top] = state.values[event, argument % tables.VALUE]
             top += 1
-        elif LOAD_MEMBER <= opcode <= LOAD_LAST:
+        elif instructions.LOAD_MEMBER <= opcode <= instructions.LOAD_LAST:
             at = member_read(opcode, slots[slot, _AT], slots[slot, _SIZE])
             stack[top] = state.values[state.chosen[slot, at] & mask, argument]
             top += 1
-        elif opcode == AGGREGATE:
+        elif opcode == instructions.AGGREGATE:
             more = rules[instruction, 3]
             size = slots[slot, _AT] if more >= 8 else slots[slot, _SIZE]
             stack[top] = _aggregate(more % 8, slot, size, argument, state)
             top += 1
-        elif opcode == KEEP_IF_TRUE:
+        elif opcode == instructions.KEEP_IF_TRUE:
             return stack[top - 1] != 0.0
         else:
             top = operate(opcode, argument, plan.constants, stack, top)
@@ -175,7 +167,7 @@ def _aggregate(function, slot, size, column, state):
     """An aggregate over the first ``size`` members of a set."""
     mask = len(state.events) - 1
     total, least, greatest = 0.0, np.inf, -np.inf
-    for at in range(0 if function == COUNT else size):
+    for at in range(0 if function == instructions.COUNT else size):
         value = state.values[state.chosen[slot, at] & mask, column]
         total += value
         least, greatest = min(least, value), max(greatest, value)

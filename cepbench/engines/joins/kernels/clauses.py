@@ -5,24 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.joins.kernels import tables
+from cepbench.kernels import instructions
 from cepbench.kernels.clauses import aggregated, member_read, members_met, operate
-from cepbench.kernels.instructions import (
-    AGGREGATE,
-    BEGIN_SPAN,
-    COUNT,
-    END_SPAN,
-    KEEP_IF_TRUE,
-    LOAD_INTEGER,
-    LOAD_LAST,
-    LOAD_LEFT,
-    LOAD_MEMBER,
-    LOAD_MEMBER_INTEGER,
-    LOAD_OTHER_INTEGER,
-    LOAD_RIGHT,
-    ONCE,
-    SPAN_INTEGER,
-    SPAN_SET,
-)
 from cepbench.kernels.jit import njit_in_place
 
 # What is known of a set: SLOTS[slot, ...].
@@ -43,7 +27,7 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
     while at < last:
         used, end = plan.rules[at, 1], at + plan.rules[at, 3]
         for slot in range(2):
-            slots[slot, _SIZE], slots[slot, _LOOPS] = 1, ONCE
+            slots[slot, _SIZE], slots[slot, _LOOPS] = 1, instructions.ONCE
         for slot in range(used):
             rule = at + 1 + slot
             slots[slot, _LEAF] = plan.rules[rule, 1]
@@ -76,43 +60,43 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
     for instruction in range(first, last):
         opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
         slot = plan.rules[instruction, 2]
-        if opcode == LOAD_LEFT:
+        if opcode == instructions.LOAD_LEFT:
             values[top] = state.floats[tables.float_column(node, argument, state) + row]
             top += 1
-        elif opcode == LOAD_RIGHT:
+        elif opcode == instructions.LOAD_RIGHT:
             values[top] = state.floats[tables.float_column(other_node, argument, state) + other]
             top += 1
-        elif opcode == LOAD_INTEGER:
+        elif opcode == instructions.LOAD_INTEGER:
             values[top] = state.ints[tables.int_column(node, argument, state) + row]
             top += 1
-        elif opcode == LOAD_OTHER_INTEGER:
+        elif opcode == instructions.LOAD_OTHER_INTEGER:
             values[top] = state.ints[tables.int_column(other_node, argument, state) + other]
             top += 1
-        elif LOAD_MEMBER <= opcode <= LOAD_LAST:
+        elif instructions.LOAD_MEMBER <= opcode <= instructions.LOAD_LAST:
             at = member_read(opcode, slots[slot, _AT], slots[slot, _SIZE])
             values[top] = _float_of(slot, at, argument, slots, state)
             top += 1
-        elif opcode == LOAD_MEMBER_INTEGER:
+        elif opcode == instructions.LOAD_MEMBER_INTEGER:
             at = slots[slot, _AT]
             values[top] = _int_of(slot, at, argument, slots, state)
             top += 1
-        elif opcode == AGGREGATE:
+        elif opcode == instructions.AGGREGATE:
             more = plan.rules[instruction, 3]
             size = slots[slot, _AT] if more >= 8 else slots[slot, _SIZE]
             values[top] = _aggregate(more % 8, slot, size, argument, slots, state)
             top += 1
-        elif opcode == BEGIN_SPAN:
+        elif opcode == instructions.BEGIN_SPAN:
             values[0], values[1], values[2] = np.inf, -np.inf, 0.0
             top = 3
-        elif opcode == SPAN_INTEGER:
+        elif opcode == instructions.SPAN_INTEGER:
             _widen(values, state.ints[tables.int_column(node, argument, state) + row])
-        elif opcode == SPAN_SET:
+        elif opcode == instructions.SPAN_SET:
             for at in range(slots[slot, _SIZE]):
                 _widen(values, _int_of(slot, at, argument, slots, state))
-        elif opcode == END_SPAN:
+        elif opcode == instructions.END_SPAN:
             values[0] = values[1] - values[0] + 1.0 == values[2]
             top = 1
-        elif opcode == KEEP_IF_TRUE:
+        elif opcode == instructions.KEEP_IF_TRUE:
             return values[top - 1] != 0.0
         else:
             top = operate(opcode, argument, plan.constants, values, top)
@@ -145,7 +129,7 @@ def _widen(values, integer):
 def _aggregate(function, slot, size, column, slots, state):
     """An aggregate over the first ``size`` members of a set."""
     total, least, greatest = 0.0, np.inf, -np.inf
-    for at in range(0 if function == COUNT else size):
+    for at in range(0 if function == instructions.COUNT else size):
         value = _float_of(slot, at, column, slots, state)
         total += value
         least, greatest = min(least, value), max(greatest, value)

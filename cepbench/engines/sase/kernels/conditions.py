@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.tables import (
-    ADD,
-    ADD_ONE,
-    COMPARE,
-    GREATEST,
-    LEAST,
-    PROGRAM,
-    SET_ONE,
-)
+from cepbench.engines.sase.kernels import tables
 from cepbench.kernels.clauses import operate
 from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, LOAD_RIGHT, compares
 from cepbench.kernels.jit import njit, njit_in_place
@@ -22,10 +14,10 @@ from cepbench.kernels.jit import njit, njit_in_place
 def holds(edge, row, vector, plan, state, events):
     """Whether the conditions of an edge that read V hold; those on the event alone are in its flags."""
     spans, rules = plan.spans, plan.rules
-    for rule in range(spans[edge, COMPARE], spans[edge, PROGRAM]):
+    for rule in range(spans[edge, tables.COMPARE], spans[edge, tables.PROGRAM]):
         if not compares(rules[rule, 2], events.values[rules[rule, 0], row], vector[rules[rule, 1]]):
             return False
-    return spans[edge, PROGRAM] == spans[edge, PROGRAM + 1] or _programs_hold(
+    return spans[edge, tables.PROGRAM] == spans[edge, tables.PROGRAM + 1] or _programs_hold(
         edge, row, vector, plan, state, events
     )
 
@@ -35,7 +27,7 @@ def _programs_hold(edge, row, vector, plan, state, events):
     """As :func:`holds`, of the other conditions; a function of its own, not inlined."""
     rules, stack = plan.rules, state.stack
     top = 0
-    for rule in range(plan.spans[edge, PROGRAM], plan.spans[edge, PROGRAM + 1]):
+    for rule in range(plan.spans[edge, tables.PROGRAM], plan.spans[edge, tables.PROGRAM + 1]):
         opcode, argument = rules[rule, 0], rules[rule, 1]
         if opcode == LOAD_LEFT:
             stack[top] = vector[argument]
@@ -62,17 +54,17 @@ def update(edge, row, vector, plan, events):
     for number in range(plan.update_spans[edge], plan.update_spans[edge + 1]):
         column, source, operation = plan.updates[number]
         old = vector[column]
-        if operation == SET_ONE:
+        if operation == tables.SET_ONE:
             new = 1.0
-        elif operation == ADD_ONE:
+        elif operation == tables.ADD_ONE:
             new = old + 1.0
         else:
             new = events.values[source, row]
-            if operation == ADD:
+            if operation == tables.ADD:
                 new += old
-            elif operation == LEAST:
+            elif operation == tables.LEAST:
                 new = new if new < old or new != new else old
-            elif operation == GREATEST:
+            elif operation == tables.GREATEST:
                 new = new if new > old or new != new else old
         vector[column] = new
         changed = changed or _bits(new) != _bits(old)

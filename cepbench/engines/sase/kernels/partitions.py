@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels.tables import (
-    FREE_PARTITION,
-    NEXT_PARTITION,
-    NEXT_START,
-    OF_RUNS,
-    OLDEST,
-)
+from cepbench.engines.sase.kernels import tables
 from cepbench.kernels.hashing import bucket_of
 from cepbench.kernels.jit import njit, njit_in_place
 
@@ -45,7 +39,7 @@ def find(plan, state, events, row):
             equal = equal and state.keys[partition, key] == events.values[plan.keys[key], row]
         if equal:
             return partition
-        partition = state.partitions[partition, NEXT_PARTITION]
+        partition = state.partitions[partition, tables.NEXT_PARTITION]
     return _NONE
 
 
@@ -58,7 +52,7 @@ def add(plan, state, events, row):
         state.keys[partition, key] = events.values[plan.keys[key], row]
     if not is_missing(plan, events, row):
         bucket = _bucket_of_event(plan, state, events, row)
-        its[NEXT_PARTITION] = state.partition_buckets[bucket]
+        its[tables.NEXT_PARTITION] = state.partition_buckets[bucket]
         state.partition_buckets[bucket] = partition
     return partition
 
@@ -75,11 +69,11 @@ def copied(state, old, partition):
 @njit_in_place
 def new(state):
     """A partition without values, in no bucket."""
-    partition = state.counters[FREE_PARTITION]
-    state.counters[FREE_PARTITION] = state.partitions[partition, NEXT_PARTITION]
+    partition = state.counters[tables.FREE_PARTITION]
+    state.counters[tables.FREE_PARTITION] = state.partitions[partition, tables.NEXT_PARTITION]
     state.heads[partition] = _NONE
     its = state.partitions[partition]
-    its[OF_RUNS] = its[NEXT_START] = its[OLDEST] = 0
+    its[tables.OF_RUNS] = its[tables.NEXT_START] = its[tables.OLDEST] = 0
     return partition
 
 
@@ -104,7 +98,7 @@ def number(plan, state, events, begins, numbers, at):
         row = events.rows[at]
         partition = find(plan, state, events, row)
         if partition < 0 and events.flags[row] & begins:
-            if state.counters[FREE_PARTITION] < 0:
+            if state.counters[tables.FREE_PARTITION] < 0:
                 break
             partition = add(plan, state, events, row)
         numbers[at] = partition
@@ -119,7 +113,7 @@ def chain_all(plan, state):
     if len(plan.keys) == 0:
         return
     for partition in range(len(state.partitions)):
-        if state.partitions[partition, OF_RUNS] >= 0:
+        if state.partitions[partition, tables.OF_RUNS] >= 0:
             mixed, missing = 0, False
             for key in range(len(plan.keys)):
                 value = state.keys[partition, key]
@@ -127,7 +121,7 @@ def chain_all(plan, state):
             if missing:
                 continue
             bucket = mixed & (len(state.partition_buckets) - 1)
-            state.partitions[partition, NEXT_PARTITION] = state.partition_buckets[bucket]
+            state.partitions[partition, tables.NEXT_PARTITION] = state.partition_buckets[bucket]
             state.partition_buckets[bucket] = partition
 
 

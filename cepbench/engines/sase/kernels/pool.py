@@ -6,16 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.sase.kernels import partitions
+from cepbench.engines.sase.kernels import partitions, tables
 from cepbench.engines.sase.kernels.moves import waits
 from cepbench.engines.sase.kernels.profile import note_stored
-from cepbench.engines.sase.kernels.tables import (
-    FREE_PARTITION,
-    FREE_RUN,
-    FREE_RUNS,
-    OF_RUNS,
-    PEAK_RUNS,
-)
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Columns of RUNS, to which engines add their own.
@@ -32,7 +25,7 @@ FIRST, WAITING, SINCE, HEADS = range(4)
 
 # COUNTERS[...] behind those of free runs and partitions: accepting runs, and how many of them are certain
 # to be reported.
-ENDS, SETTLED, COUNTERS_OF_ALL = range(FREE_PARTITION + 1, FREE_PARTITION + 4)
+ENDS, SETTLED, COUNTERS_OF_ALL = range(tables.FREE_PARTITION + 1, tables.FREE_PARTITION + 4)
 
 #: No run.
 NONE = -1
@@ -61,12 +54,12 @@ class Pool(NamedTuple):
 def new_run(pool, partition):
     """A run in the start state, without V."""
     runs, counters = pool.runs, pool.counters
-    run = counters[FREE_RUN]
-    counters[FREE_RUN] = runs[run, FOLLOWING]
-    counters[FREE_RUNS] -= 1
+    run = counters[tables.FREE_RUN]
+    counters[tables.FREE_RUN] = runs[run, FOLLOWING]
+    counters[tables.FREE_RUNS] -= 1
     runs[run, RUN_STATE], runs[run, PARTITION] = 0, partition
-    live = len(runs) - counters[FREE_RUNS]
-    pool.tallies[PEAK_RUNS] = max(pool.tallies[PEAK_RUNS], live)
+    live = len(runs) - counters[tables.FREE_RUNS]
+    pool.tallies[tables.PEAK_RUNS] = max(pool.tallies[tables.PEAK_RUNS], live)
     return run
 
 
@@ -137,9 +130,9 @@ def free_all(pool, partition):
 def free(pool, run):
     """End a run that is in no list."""
     pool.runs[run, RUN_STATE] = NONE
-    pool.runs[run, FOLLOWING] = pool.counters[FREE_RUN]
-    pool.counters[FREE_RUN] = run
-    pool.counters[FREE_RUNS] += 1
+    pool.runs[run, FOLLOWING] = pool.counters[tables.FREE_RUN]
+    pool.counters[tables.FREE_RUN] = run
+    pool.counters[tables.FREE_RUNS] += 1
 
 
 @njit_in_place
@@ -158,7 +151,7 @@ def keep(plan, pool, old, earliest):
     if len(plan.keys) == 0:
         partitions.new(pool)  # the only one, which is never removed
     for partition in range(len(old.partitions)):
-        if old.partitions[partition, OF_RUNS] < 0:
+        if old.partitions[partition, tables.OF_RUNS] < 0:
             continue
         kept = 0 if len(plan.keys) == 0 else NONE
         for which in (FIRST, WAITING):

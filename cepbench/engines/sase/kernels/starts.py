@@ -7,14 +7,7 @@ expired starts are subtracted when the run is used next. See :mod:`cepbench.kern
 
 from __future__ import annotations
 
-from cepbench.engines.sase.kernels.tables import (
-    BLOCK,
-    HIGH,
-    LOW,
-    SIZE,
-    TOP_CELL,
-    WIDENS,
-)
+from cepbench.engines.sase.kernels import tables
 from cepbench.kernels import exact
 from cepbench.kernels.jit import njit_in_place
 
@@ -24,7 +17,7 @@ def add(state, totals, place, others, other):
     """``totals[place] += others[other]``; asks for more digits before they are needed."""
     exact.add(totals, place, others, other)
     if totals[place, totals.shape[1] - 1] >= exact.LARGE:
-        state.counters[WIDENS] = 1
+        state.counters[tables.WIDENS] = 1
 
 
 @njit_in_place
@@ -37,16 +30,16 @@ def add_found(state, run):
 def expire(state, run, earliest):
     """Subtract the histories that started before ``earliest``."""
     runs, cells, totals = state.runs, state.cells, state.totals
-    low, high = runs[run, LOW], runs[run, HIGH]
-    ring = runs[run, SIZE] - 1
+    low, high = runs[run, tables.LOW], runs[run, tables.HIGH]
+    ring = runs[run, tables.SIZE] - 1
     while low < high:
-        cell = runs[run, BLOCK] + (low & ring)
+        cell = runs[run, tables.BLOCK] + (low & ring)
         if not _is_zero(cells, cell):
             if state.cell_times[cell] >= earliest:
                 break
             exact.subtract(totals, run, cells, cell)
         low += 1
-    runs[run, LOW] = low
+    runs[run, tables.LOW] = low
 
 
 @njit_in_place
@@ -59,23 +52,23 @@ def block(state, size):
     if first >= 0:
         state.free_cells[power] = state.cell_times[first]
         return first
-    first = state.counters[TOP_CELL]
-    state.counters[TOP_CELL] = first + size
+    first = state.counters[tables.TOP_CELL]
+    state.counters[tables.TOP_CELL] = first + size
     return first
 
 
 @njit_in_place
 def release(state, run):
     """Free a run's cells."""
-    size = state.runs[run, SIZE]
+    size = state.runs[run, tables.SIZE]
     if size > 0:
         power = 0
         while (1 << power) < size:
             power += 1
-        first = state.runs[run, BLOCK]
+        first = state.runs[run, tables.BLOCK]
         state.cell_times[first] = state.free_cells[power]
         state.free_cells[power] = first
-        state.runs[run, SIZE] = 0
+        state.runs[run, tables.SIZE] = 0
 
 
 @njit_in_place
@@ -83,8 +76,8 @@ def begin(state, run, ordinal, time):
     """Give a run without cells one history, which starts now."""
     runs, cells = state.runs, state.cells
     cell = block(state, 1)
-    runs[run, BLOCK], runs[run, SIZE] = cell, 1
-    runs[run, LOW], runs[run, HIGH] = ordinal, ordinal + 1
+    runs[run, tables.BLOCK], runs[run, tables.SIZE] = cell, 1
+    runs[run, tables.LOW], runs[run, tables.HIGH] = ordinal, ordinal + 1
     state.cell_times[cell] = time
     for digit in range(cells.shape[1]):
         cells[cell, digit] = 0
@@ -97,7 +90,7 @@ def begin(state, run, ordinal, time):
 def clear(state, run):
     """Give a run no cells."""
     runs = state.runs
-    runs[run, SIZE], runs[run, LOW], runs[run, HIGH] = 0, 0, 0
+    runs[run, tables.SIZE], runs[run, tables.LOW], runs[run, tables.HIGH] = 0, 0, 0
     for digit in range(state.totals.shape[1]):
         state.totals[run, digit] = 0
 
@@ -108,25 +101,25 @@ def merge(state, target, source, earliest):
     runs, cells, times = state.runs, state.cells, state.cell_times
     expire(state, source, earliest)
     expire(state, target, earliest)
-    low, high = runs[source, LOW], runs[source, HIGH]
+    low, high = runs[source, tables.LOW], runs[source, tables.HIGH]
     if low == high:
         return
-    old_low, old_high = runs[target, LOW], runs[target, HIGH]
+    old_low, old_high = runs[target, tables.LOW], runs[target, tables.HIGH]
     if old_low == old_high:
         old_low, old_high = low, low
     new_low, new_high = min(low, old_low), max(high, old_high)
     _widen(state, target, old_low, old_high, new_high - new_low)
-    first, ring = runs[target, BLOCK], runs[target, SIZE] - 1
+    first, ring = runs[target, tables.BLOCK], runs[target, tables.SIZE] - 1
     for ordinal in range(new_low, old_low):
         cells[first + (ordinal & ring)] = 0
     for ordinal in range(old_high, new_high):
         cells[first + (ordinal & ring)] = 0
-    origin, other_ring = runs[source, BLOCK], runs[source, SIZE] - 1
+    origin, other_ring = runs[source, tables.BLOCK], runs[source, tables.SIZE] - 1
     for ordinal in range(low, high):
         cell, other = first + (ordinal & ring), origin + (ordinal & other_ring)
         times[cell] = times[other] if not _is_zero(cells, other) else times[cell]
         add(state, cells, cell, cells, other)
-    runs[target, LOW], runs[target, HIGH] = new_low, new_high
+    runs[target, tables.LOW], runs[target, tables.HIGH] = new_low, new_high
     add(state, state.totals, target, state.totals, source)
 
 
@@ -142,7 +135,7 @@ def _is_zero(cells, cell):
 def _widen(state, run, low, high, span):
     """See to it that a run has cells for ``span`` ordinals; those of ``low..high`` are kept."""
     runs, cells, times = state.runs, state.cells, state.cell_times
-    size = runs[run, SIZE]
+    size = runs[run, tables.SIZE]
     if span <= size:
         return
     larger = max(size, 1)
@@ -151,9 +144,9 @@ def _widen(state, run, low, high, span):
     first = block(state, larger)
     for ordinal in range(low, high):
         cell = first + (ordinal & (larger - 1))
-        old = runs[run, BLOCK] + (ordinal & (size - 1))
+        old = runs[run, tables.BLOCK] + (ordinal & (size - 1))
         times[cell] = times[old]
         for digit in range(cells.shape[1]):
             cells[cell, digit] = cells[old, digit]
     release(state, run)
-    runs[run, BLOCK], runs[run, SIZE] = first, larger
+    runs[run, tables.BLOCK], runs[run, tables.SIZE] = first, larger
