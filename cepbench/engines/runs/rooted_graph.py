@@ -53,14 +53,7 @@ class RootedGraph:
     @cached_property
     def digits(self) -> np.ndarray:
         """The number of matches of each root, as digits, shape (n, digits)."""
-
-        def counted(digits: int) -> tuple[np.ndarray, bool]:
-            found = np.zeros((len(self.roots), digits), np.int64)
-            return found, counting.count_matches(
-                self.graph, self.roots, self.earliest, found, self.scratch
-            )
-
-        return _fitting(counted)
+        return self._counted(counting.count_matches)
 
     @cached_property
     def counts(self) -> list[int]:
@@ -76,13 +69,7 @@ class RootedGraph:
 
     def lengths(self) -> dict[int, int]:
         """The number of matches by their numbers of events."""
-
-        def counted(digits: int) -> tuple[np.ndarray, bool]:
-            return counting.count_lengths(
-                self.graph, self.roots, self.earliest, digits, self.scratch
-            )
-
-        return dict(enumerate(integers(_fitting(counted))))
+        return dict(enumerate(integers(self._counted(counting.count_lengths))))
 
     def starts(self) -> dict[int, int]:
         """The number of matches by the positions of their first events."""
@@ -90,14 +77,17 @@ class RootedGraph:
             return {}
         lowest = int(self.earliest.min())
         positions = int(self.graph.nodes[self.roots, graphs.START].max()) - lowest + 1
+        found = self._counted(counting.counts_per_start, lowest, positions)
+        return dict(enumerate(integers(found), lowest))
 
-        def counted(digits: int) -> tuple[np.ndarray, bool]:
-            found = np.zeros((positions, digits), np.int64)
-            return found, counting.counts_per_start(
-                self.graph, self.roots, self.earliest, lowest, found, self.scratch
-            )
-
-        return dict(enumerate(integers(_fitting(counted)), lowest))
+    def _counted(self, count: Callable[..., tuple[np.ndarray, bool]], *more: int) -> np.ndarray:
+        """What a kernel counts, with as many digits as that needs."""
+        digits = 1
+        while True:
+            found, fits = count(self.graph, self.roots, self.earliest, digits, self.scratch, *more)
+            if fits:
+                return found
+            digits *= 2
 
     def latest(self) -> Self:
         """Of the matches of each last event the one that OUTPUT non_overlap prefers to the others.
@@ -155,13 +145,3 @@ class RootedGraph:
         for positions in found:
             positions.reverse()
         return found
-
-
-def _fitting(counted: Callable[[int], tuple[np.ndarray, bool]]) -> np.ndarray:
-    """Counts with as many digits as they need."""
-    digits = 1
-    while True:
-        found, fits = counted(digits)
-        if fits:
-            return found
-        digits *= 2

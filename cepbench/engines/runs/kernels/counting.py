@@ -64,25 +64,26 @@ def count_histories(graph, roots, earliest, by_length, digits, scratch):
 
 
 @njit
-def count_matches(graph, roots, earliest, found, scratch):
-    """Count the matches of each root. Returns whether the digits suffice.
+def count_matches(graph, roots, earliest, digits, scratch):
+    """Count the matches of each root.
 
-    ``found``: int64 (n, digits), 0; written in place.
+    Returns ``found``: int64 (n, digits). ``fits``: bool, whether the digits suffice.
     """
+    found = np.zeros((len(roots), digits), np.int64)
     first = 0
     while first < len(roots):
         last = group_end(earliest, first, len(roots))
         counts, fits = count_histories(
-            graph, roots[first:last], earliest[first], False, found.shape[1], scratch
+            graph, roots[first:last], earliest[first], False, digits, scratch
         )
         if not fits:
-            return False
+            return found, False
         for number in range(first, last):
             if is_live(graph, roots[number], earliest[number]):
                 place = scratch.places[roots[number] & (len(graph.nodes) - 1)]
                 found[number] = counts[place, 0]
         first = last
-    return True
+    return found, True
 
 
 @njit
@@ -115,17 +116,14 @@ def count_lengths(graph, roots, earliest, digits, scratch):
 
 
 @njit
-def counts_per_start(graph, roots, earliest, lowest, found, scratch):
-    """Add the numbers of matches by the position of their first event.
+def counts_per_start(graph, roots, earliest, digits, scratch, lowest, positions):
+    """Count the matches of all roots by the position of their first event, from ``lowest`` on.
 
     Each root has the weight one, which is passed down to the first events.
 
-    ``lowest``: the position counted in the first row of ``found``. ``found``: int64 (positions,
-    digits), 0; written in place.
-
-    Returns whether the digits suffice.
+    Returns ``found``: int64 (positions, digits). ``fits``: bool, whether the digits suffice.
     """
-    digits, carried = found.shape[1], 0
+    found, carried = np.zeros((positions, digits), np.int64), 0
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     first_root = 0
     while first_root < len(roots):
@@ -148,4 +146,4 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
             if is_first:
                 carried |= add(found, nodes[row, START] - lowest, weights, k)
         first_root = last_root
-    return carried == 0
+    return found, carried == 0
