@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
 from cepbench.errors import StreamError
+from cepbench.patterns.model import Attribute
 from cepbench.state import Stateful
 from cepbench.streams.columns import EXACT, Booleans, CodedStrings, Decimals
 from cepbench.streams.event_stream import EventStream
@@ -123,6 +125,12 @@ class NumericReader(Stateful):
             # Integers became floats where one is missing, and large ones were rounded.
             self._refuse_large(stream, name, rows, code, large)
         return picked.astype(np.float64, copy=False)
+
+    def reading(
+        self, stream: EventStream, rows: np.ndarray | slice, code: int | None = None
+    ) -> Callable[[Attribute], np.ndarray]:
+        """What conditions read at ``rows``, whatever the variable; see :meth:`read`."""
+        return lambda attribute: self.read(stream, attribute.name, rows, code)
 
     def _refuse_large(
         self,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.patterns.arrays import clause_holds
-from cepbench.patterns.model import Attribute, Clause, Kind, Pattern, Variable
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -73,12 +72,5 @@ def rows_with(
     """The rows whose single events satisfy conditions."""
     for clause in clauses:
         if len(rows):
-            read = partial(_values, reader, batch, rows)
-            rows = rows[clause_holds(clause, read, reader.code)]
+            rows = rows[clause_holds(clause, reader.reading(batch, rows), reader.code)]
     return rows
-
-
-def _values(
-    reader: NumericReader, batch: EventStream, rows: np.ndarray, attribute: Attribute
-) -> np.ndarray:
-    return reader.read(batch, attribute.name, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter_ns
 
@@ -20,7 +20,7 @@ from cepbench.engines.runs.matches import BranchMatches, Found
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.kernels import counts
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -168,15 +168,11 @@ class SharedStacks(Stateful):
             return self._no_events()
         rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
-
-        def reading(chosen: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-            return lambda attribute: self.reader.read(part, attribute.name, chosen)
-
         passed = np.zeros((len(self.layout.filters), len(rows)), bool)
         for filter_number, (clauses, its) in enumerate(self.layout.filters):
             left = np.flatnonzero(self._among(its)[stacks])
             for clause in clauses:
-                held = clause_holds(clause, reading(rows[left]), code)
+                held = clause_holds(clause, self.reader.reading(part, rows[left]), code)
                 left = left[np.broadcast_to(held, left.shape)]
             passed[filter_number, left] = True
         if any(self.layout.keeps):
@@ -185,7 +181,8 @@ class SharedStacks(Stateful):
         values = np.full((len(self.layout.columns), len(rows)), np.nan)
         for column, (expression, its) in enumerate(self.layout.columns):
             chosen = np.flatnonzero(self._among(its)[stacks])
-            values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
+            read = self.reader.reading(part, rows[chosen])
+            values[column, chosen] = expression_values(expression, read, code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
 

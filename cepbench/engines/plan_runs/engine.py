@@ -22,7 +22,7 @@ from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import PEAKS
 from cepbench.kernels.sorting import places_held
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+from cepbench.patterns.model import Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Placements, right_deep
@@ -230,7 +230,9 @@ class PlanEngine(Engine):
         if code is not None:
             return rows[self.fitting_places(batch, filters, code)]
         for clause in filters if len(rows) else ():
-            held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
+            held = clause_holds(
+                clause, self.task.reader.reading(batch, rows), self.task.reader.code
+            )
             rows = rows[_places(held)]
         return rows
 
@@ -240,7 +242,9 @@ class PlanEngine(Engine):
         """The places of such rows among those of a type, which the batch keeps."""
         places: np.ndarray | slice = slice(None)
         for clause in filters:
-            held = clause_holds(clause, self._reading(batch, places, code), self.task.reader.code)
+            held = clause_holds(
+                clause, self.task.reader.reading(batch, places, code), self.task.reader.code
+            )
             fitting = _places(held)
             places = fitting if isinstance(places, slice) else places[fitting]
         return places
@@ -257,13 +261,8 @@ class PlanEngine(Engine):
         ``code``: of a type whose rows the batch keeps; ``rows`` are then places among these.
         """
         return expression_values(
-            expression, self._reading(batch, rows, code), self.task.reader.code
+            expression, self.task.reader.reading(batch, rows, code), self.task.reader.code
         )
-
-    def _reading(
-        self, batch: EventStream, rows: np.ndarray | slice, code: int | None = None
-    ) -> Callable[[Attribute], np.ndarray]:
-        return lambda attribute: self.task.reader.read(batch, attribute.name, rows, code)
 
     def _matches(self, chunks: Chunks) -> tuple[BranchMatches | None, ...]:
         branches = self.task.branches

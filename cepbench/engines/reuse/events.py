@@ -103,7 +103,7 @@ class Events:
 
     def candidates(self, variable: Variable, filters: Sequence[Clause]) -> Candidates:
         """The events of a variable's type that satisfy conditions on it alone."""
-        key = (variable.type, tuple(map(_of_any_variable, filters)))
+        key = (variable.type, tuple(clause.with_terms(of_any_variable) for clause in filters))
         if key not in self._candidates:
             found = self._of_type[variable.type]
             for clause in filters:
@@ -148,10 +148,7 @@ class Events:
             larger = np.empty((2 * row, len(self.stream)))
             larger[:row] = self._values
             self._values = larger
-
-        def read(attribute: Attribute) -> np.ndarray:
-            return self.reader.read(self.stream, attribute.name, slice(None))
-
+        read = self.reader.reading(self.stream, slice(None))
         with np.errstate(all="ignore"):
             self._values[row] = expression_values(expression, read, self.reader.code)
         return row
@@ -160,7 +157,3 @@ class Events:
     def values(self) -> np.ndarray:
         """Values of expressions, float64, shape (at least those asked for, events)."""
         return self._values
-
-
-def _of_any_variable(clause: Clause) -> Clause:
-    return clause.with_terms(of_any_variable)
