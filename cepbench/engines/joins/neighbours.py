@@ -32,8 +32,6 @@ from cepbench.planning.plans.tree import right_deep
 from cepbench.state import check_shape
 from cepbench.streams.event_stream import EventStream
 
-_NO_MEMBERS = np.empty(0, np.int64)
-
 #: Events for which there is room besides those that are stored.
 _ROOM = 1024
 
@@ -177,8 +175,7 @@ class NeighbourEngine(PlanEngine):
             if self.task.reports and matches.shape[1]:
                 chunks.append(matches)
             self._expire(size)
-        none = np.empty((self.layout.columns, 0), np.int64)
-        return [(chunk, _NO_MEMBERS) for chunk in chunks or [none]], found
+        return self.without_sets(chunks), found
 
     def _events_by_kind(self, batch: EventStream) -> Iterator[np.ndarray | None]:
         """The rows of the events that can be bound to leaves of each kind; None for all events."""

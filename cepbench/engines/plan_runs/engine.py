@@ -33,6 +33,7 @@ from cepbench.streams.numeric import NumericReader
 #: The matches of a batch as written by kernels: columns by match, and positions in sets.
 Chunks = Sequence[tuple[np.ndarray, np.ndarray]]
 
+_NO_MEMBERS = np.empty(0, np.int64)
 
 #: Tests which records of a node have a group that meets all conditions on it, shape (records,). The
 #: arguments are the variable of each column, and positions, shape (columns, records).
@@ -157,6 +158,11 @@ class PlanEngine(Engine):
         Returns matches in the columns of the layout, with the array that the starts of sets refer
         to, and their number.
         """
+
+    def without_sets(self, chunks: Iterable[np.ndarray]) -> Chunks:
+        """Matches of plain variables, at least one chunk of them."""
+        none = np.empty((self.layout.columns, 0), np.int64)
+        return [(rows, _NO_MEMBERS) for rows in [*chunks] or [none]]
 
     def counts_by_branch(
         self, branches: Sequence[Sequence[int]], window: int, counts: np.ndarray

@@ -49,7 +49,7 @@ ARITHMETIC = {
     "/": instructions.DIVIDE,
     "%": instructions.MODULO,
 }
-_FUNCTIONS = {
+FUNCTIONS = {
     "sum": instructions.SUM,
     "avg": instructions.AVERAGE,
     "min": instructions.LEAST,
@@ -251,7 +251,7 @@ class RowPrograms:
                     return instructions.LOAD_LEFT, own[variable, Attribute(variable, name)], 0, 0
                 case Aggregate(function, attribute, before):
                     column = leaf_column(attribute.variable, attribute.name)
-                    kind = _FUNCTIONS[function] + 8 * before
+                    kind = FUNCTIONS[function] + 8 * before
                     return instructions.AGGREGATE, column, slot_of[attribute.variable], kind
             return None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.plan_runs.programs import ARITHMETIC, COMPARISONS
+from cepbench.engines.plan_runs.programs import ARITHMETIC, COMPARISONS, FUNCTIONS
 from cepbench.engines.row_patterns.kernels import search
 from cepbench.engines.row_patterns.table import EventTable
 from cepbench.errors import UnsupportedPatternError
@@ -23,14 +23,6 @@ from cepbench.patterns.row_pattern import (
     RowPattern,
     parts_of,
 )
-
-FUNCTIONS = {
-    "SUM": instructions.SUM,
-    "AVG": instructions.AVERAGE,
-    "MIN": instructions.LEAST,
-    "MAX": instructions.GREATEST,
-    "COUNT": instructions.COUNT,
-}
 
 _Rule = tuple[int, int, int, int]
 _END: _Rule = (-1, 0, 0, 0)
@@ -291,7 +283,7 @@ class ConditionWriter:
                 yield search.LOAD_ROW, place, self._reference(expression), 0
             case RowAggregate(function, argument, variable):
                 place = -1 if argument is None else self._columns.place(argument)
-                row = bits_of(self._pattern, variable), FUNCTIONS[function], place
+                row = bits_of(self._pattern, variable), FUNCTIONS[function.lower()], place
                 yield search.LOAD_AGGREGATE, _placed(self._aggregates, row), 0, 0
             case Operation(_, (operand,)):
                 yield from self._value(operand)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepbench.engines.plan_runs.programs import FUNCTIONS
 from cepbench.engines.row_patterns.automaton import Automaton
 from cepbench.engines.row_patterns.conditions import (
-    FUNCTIONS,
     Columns,
     bits_of,
     calculated,
@@ -252,7 +252,7 @@ class _Rows:
             self.found,
             self.automaton.variables[self.found.places],
             bits_of(self.pattern, its.variable),
-            FUNCTIONS[its.function],
+            FUNCTIONS[its.function.lower()],
             np.ascontiguousarray(values, np.float64),
             self._is_final(its),
             totals,

@@ -13,8 +13,8 @@ import numpy as np
 from cepbench.engines.automata.vector import Column as VectorColumn
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.plan_runs.sequences import rounds_of
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
-from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.sase.kernels import profile, tables
 from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.errors import PartialMatchLimitError
@@ -93,16 +93,13 @@ class AutomatonEngine(Engine):
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`Engine.run`."""
-        size = events_at_once(ROUND)
-        for begin in range(0, 0 if batch is None else len(batch), size):
+        for part, position in rounds_of(batch, first_position, ROUND):
             assert batch is not None
-            part = batch[begin : begin + size]
-            position = first_position + begin
             if not len(self._times):
                 self._first = position
             self._times = with_more(self._times, part.timestamps)
             self.events += len(part)
-            behind = batch.timestamps[begin + size : begin + size + 1]
+            behind = batch.timestamps[position - first_position + len(part) :][:1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
                 events = self._events(part, position)

@@ -19,8 +19,6 @@ from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 
-_NO_MEMBERS = np.empty(0, np.int64)
-
 
 @dataclass
 class Instances(Stateful):
@@ -101,11 +99,11 @@ class StackEngine(PlanEngine):
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
         """Process a batch of events; see :meth:`PlanEngine.advance`."""
-        chunks = [np.empty((self._items, 0), np.int64)]
+        chunks: list[np.ndarray] = []
         found = 0
         for part, position in rounds_of(batch, first_position):
             found += self._round(part, position, chunks)
-        return [(rows, _NO_MEMBERS) for rows in chunks], found
+        return self.without_sets(chunks), found
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
         """Take up some events, and give the number of new matches; these are added to ``chunks``."""

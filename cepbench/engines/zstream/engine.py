@@ -21,7 +21,7 @@ from cepbench.engines.runs.pieces import matches_at_once
 from cepbench.engines.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.disjunctions import Sides
-from cepbench.engines.zstream.kernels.reading import read_events, read_times
+from cepbench.engines.zstream.kernels.reading import read_events
 from cepbench.engines.zstream.operators import Join, Negation, operators_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import counts
@@ -39,7 +39,7 @@ FEWEST_EVENTS = 64
 #: Events by which alternatives are compared.
 SAMPLE = 1024
 
-_NO_MEMBERS = np.empty(0, np.int64)
+_NO_ROWS = np.empty(0, np.int64)
 
 
 class _Kept(NamedTuple):
@@ -194,8 +194,7 @@ class ZStreamEngine(PlanEngine):
                             leaf.stop = before
         if until == NEVER:
             found += self._round(NEVER, 0, chunks)
-        none = np.empty((self.layout.columns, 0), np.int64)
-        return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
+        return self.without_sets(chunks), found
 
     def _cheapest(self, sample: EventStream, first_position: int) -> int:
         """The alternative that makes fewest records of some events, or has fewest outer ones."""
@@ -272,7 +271,7 @@ class ZStreamEngine(PlanEngine):
                 rows = first + batch[first : first + len(codes)].rows_of(variable.type)
                 times[: len(rows)] = batch.timestamps[rows]
             elif not (filters or columns or leaf.has_positions):
-                leaf.stop += int(read_times(codes, timestamps, kinds[0], times))
+                leaf.stop += int(read_events(codes, timestamps, kinds[0], first, times, _NO_ROWS))
                 continue
             else:
                 rows = np.empty(len(codes), np.int64)

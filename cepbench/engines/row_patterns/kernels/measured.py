@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cepbench.engines.row_patterns.kernels.search import aggregate, extended
+from cepbench.engines.row_patterns.kernels.search import extended
+from cepbench.kernels.clauses import aggregated
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -61,7 +62,7 @@ def total(found, variables, bits, function, values, is_final, totals):
                 if value == value:
                     so_far = extended(function, count, so_far, value)
                     count += 1
-            totals[number] = aggregate(function, count, so_far)
+            totals[number] = aggregated(function, count, so_far, so_far, so_far)
         if is_final:
             for number in range(begin, end):
                 totals[number] = totals[end - 1]

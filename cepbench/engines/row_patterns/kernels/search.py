@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import AVERAGE, COUNT, GREATEST, LEAST, LOAD_CONSTANT, SUM
+from cepbench.kernels.clauses import aggregated, operate
+from cepbench.kernels.instructions import AVERAGE, GREATEST, LEAST, LOAD_CONSTANT, SUM
 from cepbench.kernels.jit import njit_in_place
 
 # Instructions besides those of cepbench.kernels.instructions: (column, reference) pushes a value of a
@@ -260,16 +260,6 @@ def extended(function, count, total, value):
 
 
 @njit_in_place
-def aggregate(function, count, total):
-    """The value of a function: missing over no values, unless it counts them."""
-    if function == COUNT:
-        return float(count)
-    if count == 0:
-        return np.nan
-    return total / count if function == AVERAGE else total
-
-
-@njit_in_place
 def _row(reference, programs, automaton, path, low, high, start, at):
     """The row that a reference names while ``at`` is the current one; -1 if there is none."""
     track, references = programs.references[reference, TRACK], programs.references
@@ -318,10 +308,13 @@ def _holds(variable, programs, automaton, rows, path, low, high, start, at):
                 stack[top] = float(apart)
             top += 1
         elif opcode == LOAD_AGGREGATE:
-            stack[top] = aggregate(
+            total = path.totals[argument, at - start]
+            stack[top] = aggregated(
                 programs.aggregates[argument, FUNCTION],
                 path.numbers[argument, at - start],
-                path.totals[argument, at - start],
+                total,
+                total,
+                total,
             )
             top += 1
         elif opcode == LOAD_CONSTANT:
