@@ -1,36 +1,34 @@
-"""Choosing the events of a batch by type, and sorting them by type in two passes."""
+"""Choosing the events of a batch by type, and sorting by small numbers in two passes."""
 
 from __future__ import annotations
 
-from cepbench.kernels.jit import njit_in_place
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
 
 
-@njit_in_place
-def count_types(codes, counts):
-    """Count the events of each type.
+@njit
+def sorted_by(numbers, base, count):
+    """Sort by numbers of a small range, stably.
 
-    ``codes``: integer (events,), the code of each event's type.
-    ``counts``: int64 (types,), all zero; written in place.
+    ``numbers``: integer (n,), at least ``base`` and below ``base + count``.
+
+    Returns ``order``: int64 (n,). ``stops``: int64 (count + 1,); those with the number ``base + k`` are
+    ``order[stops[k] : stops[k + 1]]``.
     """
-    for row in range(len(codes)):
-        counts[codes[row]] += 1
-
-
-@njit_in_place
-def rows_by_type(codes, ends, wanted, rows):
-    """Sort the rows of the events of some types by type, in order within each type.
-
-    ``codes``: integer (events,), the code of each event's type.
-    ``ends``: int64 (types,), index in ``rows`` of the first event of each wanted type, and the last
-    index of ``rows`` for all other types; updated in place to the end of each wanted type.
-    ``wanted``: int64 (types,), 1 for wanted types, 0 for others.
-    ``rows``: int64 (events of wanted types + 1,), written in place; the last element is undefined.
-    """
-    for row in range(len(codes)):
-        # Events of other types are written too, to the last element: no branch to mispredict.
-        kind = codes[row]
-        rows[ends[kind]] = row
-        ends[kind] += wanted[kind]
+    stops = np.zeros(count + 1, np.int64)
+    for number in numbers:
+        # Unsigned indices are never counted from the end.
+        stops[np.uint64(number - base + 1)] += 1
+    for k in range(count):
+        stops[k + 1] += stops[k]
+    at = stops[:-1].copy()
+    order = np.empty(len(numbers), np.int64)
+    for place in range(len(numbers)):
+        k = np.uint64(numbers[place] - base)
+        order[np.uint64(at[k])] = place
+        at[k] += 1
+    return order, stops
 
 
 @njit_in_place

@@ -52,14 +52,9 @@ class TypeIndex:
             The rows, shape (events,), and where those of each type begin, shape (types + 1,).
         """
         if self._known is None and (self._asked or at_once):
-            from cepbench.kernels.sorting import count_types, rows_by_type
+            from cepbench.kernels.sorting import sorted_by
 
-            codes = read_only(np.ascontiguousarray(codes))
-            begins, rows = np.zeros(types + 1, np.int64), np.empty(len(codes) + 1, np.int64)
-            count_types(codes, begins[1:])
-            np.cumsum(begins, out=begins)
-            rows_by_type(codes, begins[:-1].copy(), np.ones(types, np.int64), rows)
-            self._known = rows[:-1], begins
+            self._known = sorted_by(read_only(np.ascontiguousarray(codes)), 0, types)
         self._asked = True
         return self._known
 

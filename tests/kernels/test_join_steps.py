@@ -22,7 +22,7 @@ from cepbench.engines.joins.kernels.equality import FEWEST_INNER, FEWEST_OUTER
 from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.pairs import FEW
 from cepbench.engines.runs.pieces import pieces_of
-from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.kernels.sorting import sorted_by
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from tests.budgets import examples
@@ -57,19 +57,12 @@ def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject, off
     assert found[-1] == -1
 
 
-@given(st.lists(st.integers(0, 4), max_size=30), st.sets(st.integers(0, 4)))
-def test_rows_sorted_by_type(codes: list[int], wanted: set[int]) -> None:
-    counts, places = np.zeros(5, np.int64), [np.int64(kind in wanted) for kind in range(5)]
-    count_types(np.array(codes, np.int32), counts)
-    assert counts.tolist() == [codes.count(kind) for kind in range(5)]
-    expected = [row for kind in sorted(wanted) for row in range(len(codes)) if codes[row] == kind]
-    rows = np.full(len(expected) + 1, -1)
-    before = np.cumsum(counts * places) - counts
-    ends = np.where(places, before, len(expected))
-    rows_by_type(np.array(codes, np.int32), ends, np.array(places), rows)
-    assert rows[:-1].tolist() == expected
-    for kind in wanted:
-        assert ends[kind] == before[kind] + counts[kind]
+@given(st.lists(st.integers(-1, 3), max_size=30))
+def test_rows_sorted_by_small_numbers(numbers: list[int]) -> None:
+    order, stops = sorted_by(np.array(numbers, np.int32), -1, 5)
+    expected = [[row for row, its in enumerate(numbers) if its == k] for k in range(-1, 4)]
+    assert [its.tolist() for its in np.split(order, stops[1:-1])] == expected
+    assert (stops[0], stops[-1]) == (0, len(numbers))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))

@@ -80,9 +80,9 @@ def test_equal_sources_are_compiled_once_wherever_they_lie(tmp_path: Path) -> No
     """Two copies of the kernels share what the first one has compiled."""
     run = (
         "import numpy as np\n"
-        "from cepbench.kernels.sorting import count_types\n"
-        "count_types(np.array([1, 0], np.int32), np.zeros(2, np.int64))\n"
-        "print(count_types.__module__, sum(count_types.stats.cache_hits.values()))"
+        "from cepbench.kernels.sorting import sorted_by\n"
+        "sorted_by(np.array([1, 0], np.int32), 0, 2)\n"
+        "print(sorted_by.__module__, sum(sorted_by.stats.cache_hits.values()))"
     )
     found = []
     for copy in ("one", "other"):

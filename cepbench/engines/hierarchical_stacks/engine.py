@@ -9,7 +9,7 @@ from time import perf_counter_ns
 import numpy as np
 
 from cepbench.engines.hierarchical_stacks.kernels import sequences
-from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push, stored
+from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push
 from cepbench.engines.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.engines.plan_runs.by_type import ByTypes, type_codes_of
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
@@ -19,6 +19,7 @@ from cepbench.engines.plan_runs.sequences import constructed, new_scratch, round
 from cepbench.engines.runs.matches import BranchMatches, Found
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.kernels import counts
+from cepbench.kernels.sorting import rows_with_flags
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Pattern
 from cepbench.state import Stateful, check_shape
@@ -104,7 +105,7 @@ class SharedStacks(Stateful):
     def _begin(self) -> None:
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
-        #: The stack of each type of a batch.
+        #: The stack of each type of a batch, see :func:`_stacks_of`.
         self._kinds = ByTypes(partial(_stacks_of, self.layout))
         self._window = max(branch.window.length for branch in self.branches)
         self.reader.span = 2 * self._window
@@ -162,11 +163,12 @@ class SharedStacks(Stateful):
 
     def _arrived(self, part: EventStream, first_position: int) -> Events:
         """The events that are stored, in the order of arrival."""
-        rows, stacks = np.empty((2, len(part) + 1), np.int64)
-        count = stored(type_codes_of(part), self._kinds.of(part), rows, stacks)
+        numbers, rows = np.empty((2, len(part)), np.int64)
+        count = rows_with_flags(type_codes_of(part), self._kinds.of(part), numbers, rows)
         if not count:
             return self._no_events()
-        rows, stacks = rows[:count].copy(), stacks[:count].copy()
+        rows = rows[:count].copy()
+        stacks = numbers[rows] - 1
         code = self.reader.code
         passed = np.zeros((len(self.layout.filters), len(rows)), bool)
         for filter_number, (clauses, its) in enumerate(self.layout.filters):
@@ -356,7 +358,8 @@ class StackEngine(Engine):
 
 
 def _stacks_of(layout: StackLayout, part: EventStream) -> np.ndarray:
-    return np.array([layout.stack_of(name) for name in part.type_names], np.int64)
+    """The numbers of the stacks of types, counted from 1; 0 for none."""
+    return np.array([layout.stack_of(name) + 1 for name in part.type_names], np.int64)
 
 
 def _nodes(branch: Pattern) -> list[tuple[str, ...]]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.engines.plan_runs.by_type import TypeRows
-from cepbench.engines.reuse.kernels.extend import BLOCK
 from cepbench.engines.reuse.queries import Query
 from cepbench.kernels.arrays import read_only
 from cepbench.patterns.arrays import clause_holds, expression_values
@@ -61,14 +60,6 @@ class Candidates:
     def times(self) -> np.ndarray:
         """Their timestamps, int64, shape (candidates,)."""
         return read_only(self._times[self.positions])
-
-    @cached_property
-    def blocks(self) -> np.ndarray:
-        """The number of them before each block of positions, int32, shape (blocks + 1,)."""
-        blocks = (len(self._times) >> BLOCK) + 1
-        found = np.zeros(blocks + 1, np.int32)
-        np.cumsum(np.bincount(self.positions >> BLOCK, minlength=blocks), out=found[1:])
-        return read_only(found)
 
 
 @dataclass(slots=True)

@@ -321,7 +321,6 @@ class Growth:
             keys=_NO_KEYS,
             starts=_NO_TIMES,
             key=(-1, -1),
-            blocks=candidates.blocks,
             after=rows(its.after),
             before=rows(its.before),
             first=rows(its.first),

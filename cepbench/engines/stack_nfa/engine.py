@@ -15,7 +15,7 @@ from cepbench.engines.plan_runs.sequences import constructed, new_scratch, round
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
 from cepbench.kernels import counts
-from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.kernels.sorting import sorted_by
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 
@@ -177,15 +177,9 @@ class StackEngine(PlanEngine):
             values = [held[number].values[self.layout.keys[number][key]] for number in keyed]
             codes, largest = stacks.number_partitions(codes, np.concatenate(values))
         for number, its in zip(keyed, np.split(codes, ends[:-1]), strict=True):
-            sizes = np.zeros(largest + 1, np.int64)
-            count_types(its, sizes)
-            wanted = np.ones(largest + 1, np.int64)
-            wanted[0] = 0
-            last = np.cumsum(sizes * wanted)
-            order = np.empty(last[-1] + 1, np.int64)
-            rows_by_type(its, np.where(wanted, last - sizes, len(order) - 1), wanted, order)
+            order, stops = sorted_by(its, 0, largest + 1)
             held[number].codes = its
-            held[number] = held[number].taken(order[:-1])
+            held[number] = held[number].taken(order[stops[1] :])
 
     def _activate(self, held: list[Instances]) -> list[np.ndarray]:
         """Keep the instances that an active one of the item before precedes within the window."""

@@ -24,6 +24,7 @@ from cepbench.engines.zstream.operators import Join, Negation, Operators, Table
 from cepbench.engines.zstream.stars import Bound, Leg, Star
 from cepbench.kernels import counts
 from cepbench.kernels.batches import LARGEST_CHUNK
+from cepbench.kernels.sorting import sorted_by
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
 
@@ -678,9 +679,9 @@ class Assembly:
         key = self._leaves[columns[join.key]]
         if join.start >= 0:
             start = self._leaves[columns[join.start]]
-            order, _ = join_kernels.group_by(inner[join.start], start.base, start.stop - start.base)
+            order, _ = sorted_by(inner[join.start], start.base, start.stop - start.base)
             inner = np.take(inner, order, axis=1)
-        order, stops = join_kernels.group_by(inner[join.key], key.base, key.stop - key.base)
+        order, stops = sorted_by(inner[join.key], key.base, key.stop - key.base)
         inner = np.take(inner, order, axis=1)
         groups = join_kernels.Groups(
             stops=stops,

@@ -55,24 +55,6 @@ class Stacks(NamedTuple):
 
 
 @njit_in_place
-def stored(codes, stack_of, rows, stacks):
-    """Choose the events that are of a stack. Returns their number.
-
-    ``codes``: integer (events,), the code of each event's type. ``stack_of``: int64 (types,), the
-    stack of each type, -1 for none. ``rows``, ``stacks``: int64 (events + 1,), written in place:
-    the rows of these events, and their stacks.
-    """
-    count = 0
-    for row in range(len(codes)):
-        # Other events are written too, to be overwritten: no branch to mispredict.
-        stack = stack_of[codes[row]]
-        rows[count] = row
-        stacks[count] = stack
-        count += stack >= 0
-    return count
-
-
-@njit_in_place
 def push(fresh, stacks, graph, rows):
     """Append events to their stacks, and set their pointers.
 

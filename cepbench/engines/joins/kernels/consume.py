@@ -17,6 +17,7 @@ from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.rows import move_row, swap_rows
 from cepbench.kernels import counts
 from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.sorting import sorted_by
 
 
 @njit
@@ -119,15 +120,7 @@ def _sorted_by(lasts):
     if most - least > 4 * len(lasts):
         return np.argsort(lasts, kind="mergesort")
     # A step has few events, each of which may complete a large number of rows.
-    begin = np.zeros(most - least + 2, np.int64)
-    for last in lasts:
-        begin[last - least + 1] += 1
-    begin = np.cumsum(begin)
-    order = np.empty(len(lasts), np.int64)
-    for row, last in enumerate(lasts):
-        order[begin[last - least]] = row
-        begin[last - least] += 1
-    return order
+    return sorted_by(lasts, least, most - least + 1)[0]
 
 
 @njit

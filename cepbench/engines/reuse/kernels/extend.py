@@ -1,9 +1,8 @@
 """Extension of matches by one more event each.
 
 Matches are columns of positions, one row of a table for each variable. The candidates of the new
-variable are sorted by time. An index of blocks of positions gives the first that is near to an event of
-the match; a bound by the window is found from that of the match before, which is near to it in time, by
-galloping. Under an equality they may be sorted by its value first, and are looked up by it.
+variable are sorted by time. Those that fit a match in time are found from those of the match before, which
+is near to it in time, by galloping. Under an equality they may be sorted by its value first, and are looked up by it.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ import numpy as np
 from cepbench.kernels.clauses import operate
 from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, LOAD_RIGHT, STACK, compares
 from cepbench.kernels.jit import njit, njit_in_place
-
-#: Positions in a block of an index, as a power of 2.
-BLOCK = 4
 
 
 class Probe(NamedTuple):
@@ -35,8 +31,6 @@ class Probe(NamedTuple):
     #: candidates.
     starts: np.ndarray
     key: tuple[int, int]  #: Row of the variable, and number of its value, that the key is equal to.
-    #: int32 (blocks + 1,): the number of candidates before each block of positions.
-    blocks: np.ndarray
     #: ``after``, ``before``: int64 arrays: rows of the variables that the new event follows, and
     #: precedes.
     after: np.ndarray
@@ -189,54 +183,26 @@ def _is_tested(probe):
 @njit_in_place
 def _range(matches, match, probe, begin, end):
     """The candidates in order and within the window, from the range of the match before."""
+    low, high = _times_between(matches, match, probe)
+    times, first = probe.candidate_times, 0
     if len(probe.keys) > 0:
-        return _range_of_key(matches, match, probe)
-    times, candidate_times = probe.times, probe.candidate_times
-    if len(probe.after) > 0:
-        begin = 0
-        for row in probe.after:
-            begin = max(begin, _behind(matches[row, match], probe))
+        value = probe.values[probe.key[1], matches[probe.key[0], match]]
+        group = np.searchsorted(probe.keys, value)
+        if group == len(probe.keys) or probe.keys[group] != value:
+            return 0, 0
+        first = probe.starts[group]
+        times = times[first : probe.starts[group + 1]]
+        begin, end = np.searchsorted(times, low), np.searchsorted(times, high)
     else:
-        low = np.iinfo(np.int64).min
-        for row in probe.last:
-            low = max(low, times[matches[row, match]] - probe.window)
-        begin = _sought(candidate_times, low, begin)
-    if len(probe.gap) > 0:
-        last = np.searchsorted(probe.gap, times[matches[probe.gap_end, match]]) - 1
-        if last >= 0:
-            begin = max(begin, _sought(candidate_times, probe.gap[last], begin))
-    if len(probe.before) > 0:
-        end = len(candidate_times)
-        for row in probe.before:
-            end = min(end, _before(matches[row, match], probe))
-    else:
-        high = np.iinfo(np.int64).max
-        for row in probe.first:
-            high = min(high, times[matches[row, match]] + probe.window + 1)
-        end = _sought(candidate_times, high, max(begin, end))
-    return _among_siblings(matches, match, probe, begin, max(begin, end))
+        begin = _sought(times, low, begin)
+        end = _sought(times, high, max(begin, end))
+    return _among_siblings(matches, match, probe, first + begin, first + max(begin, end))
 
 
 @njit_in_place
-def _among_siblings(matches, match, probe, begin, end):
-    """Those of a range of candidates whose positions are between those of the other elements of a set."""
-    for row in probe.earlier:
-        its = probe.candidates[begin:end]
-        begin += np.searchsorted(its, matches[row, match], side="right")
-    for row in probe.later:
-        end = begin + np.searchsorted(probe.candidates[begin:end], matches[row, match])
-    return begin, end
-
-
-@njit_in_place
-def _range_of_key(matches, match, probe):
-    """As :func:`_range`, of the candidates of one key."""
-    times = probe.times
-    value = probe.values[probe.key[1], matches[probe.key[0], match]]
-    group = np.searchsorted(probe.keys, value)
-    if group == len(probe.keys) or probe.keys[group] != value:
-        return 0, 0
-    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+def _times_between(matches, match, probe):
+    """The earliest time of an event that fits a match in order and window, and the first one behind."""
+    times, low, high = probe.times, np.iinfo(np.int64).min, np.iinfo(np.int64).max
     for row in probe.after:
         low = max(low, times[matches[row, match]] + 1)
     for row in probe.last:
@@ -249,31 +215,18 @@ def _range_of_key(matches, match, probe):
         high = min(high, times[matches[row, match]])
     for row in probe.first:
         high = min(high, times[matches[row, match]] + probe.window + 1)
-    its = probe.candidate_times[probe.starts[group] : probe.starts[group + 1]]
-    begin = np.searchsorted(its, low)
-    end = np.searchsorted(its, high)
-    begin, end = probe.starts[group] + begin, probe.starts[group] + max(begin, end)
-    return _among_siblings(matches, match, probe, begin, end)
+    return low, high
 
 
 @njit_in_place
-def _behind(position, probe):
-    """The first candidate that is later than an event."""
-    time, times = probe.times[position], probe.candidate_times
-    found = np.int64(probe.blocks[position >> BLOCK])
-    while found < len(times) and times[found] <= time:
-        found += 1
-    return found
-
-
-@njit_in_place
-def _before(position, probe):
-    """The first candidate that is not earlier than an event."""
-    time, times = probe.times[position], probe.candidate_times
-    found = np.int64(probe.blocks[(position >> BLOCK) + 1])
-    while found > 0 and times[found - 1] >= time:
-        found -= 1
-    return found
+def _among_siblings(matches, match, probe, begin, end):
+    """Those of a range of candidates whose positions are between those of the other elements of a set."""
+    for row in probe.earlier:
+        its = probe.candidates[begin:end]
+        begin += np.searchsorted(its, matches[row, match], side="right")
+    for row in probe.later:
+        end = begin + np.searchsorted(probe.candidates[begin:end], matches[row, match])
+    return begin, end
 
 
 @njit_in_place

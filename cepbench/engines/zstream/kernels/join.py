@@ -27,7 +27,7 @@ from cepbench.engines.zstream.kernels.bits import (
     lowest_bit,
     word_at,
 )
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 
 
 class Ranges(NamedTuple):
@@ -346,33 +346,6 @@ def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targe
                             inner[column, start + place], columns + column, positions, offsets
                         )
                 at += stop - start
-
-
-@njit
-def group_by(rows, base, count):
-    """Sort records by one of their events, stably.
-
-    ``rows``: int32 (n,), the row of the event of each record, at least ``base``. ``base``,
-    ``count``: all rows are below ``base + count``.
-
-    Returns
-    -------
-    order : int64 array, shape (n,)
-    stops : int64 array, shape (count + 1,)
-        Group ``y`` is ``order[stops[y] : stops[y + 1]]``.
-    """
-    stops = np.zeros(count + 1, np.int64)
-    for row in rows:
-        stops[row - base + 1] += 1
-    for y in range(count):
-        stops[y + 1] += stops[y]
-    at = stops[:-1].copy()
-    order = np.empty(len(rows), np.int64)
-    for i in range(len(rows)):
-        key = rows[i] - base
-        order[at[key]] = i
-        at[key] += 1
-    return order, stops
 
 
 @njit_in_place

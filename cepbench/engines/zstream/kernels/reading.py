@@ -15,10 +15,11 @@ def read_events(codes, timestamps, code, first, times, rows):
     ``first``: the row of the first event. ``times``, ``rows``: int64 (at least events,), or ``rows`` (0,),
     written in place; what is behind the result is undefined.
     """
-    count, has_rows = 0, len(rows) > 0
+    # Unsigned indices are never counted from the end.
+    count, has_rows = np.uint64(0), len(rows) > 0
     for row in range(len(codes)):
         times[count] = timestamps[row]
         if has_rows:
             rows[count] = first + row
-        count += np.int64(codes[row] == code)
-    return count
+        count += np.uint64(codes[row] == code)
+    return np.int64(count)
