@@ -30,14 +30,15 @@ from cepbench.engines.joins.kernels.equality import (
     make_index,
 )
 from cepbench.engines.joins.kernels.filters import BLOCK
-from cepbench.engines.joins.kernels.pairs import (
-    append_pairs,
-    copy_pairs,
-    keep_pairs,
-    list_pairs,
-    lists_pairs,
+from cepbench.engines.joins.kernels.pairs import keep_pairs, list_pairs, lists_pairs
+from cepbench.engines.joins.kernels.rows import (
+    LISTED,
+    ONE,
+    SUCCESSIVE,
+    Chosen,
+    append,
+    copy_ints,
 )
-from cepbench.engines.joins.kernels.rows import append, copy_ints
 from cepbench.kernels import counts
 from cepbench.kernels.jit import njit_in_place
 
@@ -187,7 +188,6 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     side = rectangle[tables.SIDE]
     exact = is_exact(node, side, plan)
-    is_root = node == len(plan.nodes) - 1 and not plan.stored
     for row in range(outers):
         outer, stop = first + row, scratch.stops[row]
         begin = scratch.starts[row] if rectangle[tables.INNER] < 0 else rectangle[tables.INNER]
@@ -203,7 +203,10 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
                 if not exact:
                     test(node, side, outer, row, begin, size, plan, state, scratch)
                     found, compared = choose(begin, size, mask, chosen), size
-            outcome = _room_for(node, found, limit, plan, state, matches)
+            inner = Chosen(SUCCESSIVE, begin, chosen) if exact else Chosen(LISTED, 0, chosen)
+            outcome = _add(
+                node, found, limit, Chosen(ONE, outer, chosen), inner, plan, state, scratch, matches
+            )
             if outcome != tables.OK:
                 rectangle[tables.OUTER], rectangle[tables.INNER], rectangle[tables.FOUND] = (
                     outer,
@@ -211,15 +214,6 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
                     found,
                 )
                 return outcome
-            if is_root:
-                end = state.rows[node, tables.END]
-                for rule in tables.rules_of(node, tables.COPY_INT, plan):
-                    column = matches[plan.rules[rule, 2], end : end + found]
-                    copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
-            elif found > 0:
-                append(found, node, side, outer, exact, begin, chosen, plan, state)
-            state.rows[node, tables.END] += found
-            state.counts[node, counts.CREATED] += found
             state.counts[node, counts.COMPARED] += compared
             begin = after
     return tables.OK
@@ -235,30 +229,36 @@ def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matc
         listed = 0  # none is compared
     else:
         found = keep_pairs(node, side, first, found, plan, state, scratch)
-    if not counting:
-        outcome = _room_for(node, found, limit, plan, state, matches)
+    if counting:
+        state.counts[node, counts.CREATED] += found
+    else:
+        outer, inner = Chosen(LISTED, first, scratch.outer_of), Chosen(LISTED, 0, scratch.inner_of)
+        outcome = _add(node, found, limit, outer, inner, plan, state, scratch, matches)
         if outcome != tables.OK:
             rectangle[tables.OUTER], rectangle[tables.FOUND] = first, found
             return outcome
-        if node == len(plan.nodes) - 1 and not plan.stored:
-            end = state.rows[node, tables.END]
-            for rule in tables.rules_of(node, tables.COPY_INT, plan):
-                column = matches[plan.rules[rule, 2], end : end + found]
-                copy_pairs(rule, node, side, first, plan, state, scratch, column)
-        else:
-            append_pairs(node, side, first, found, plan, state, scratch)
-        state.rows[node, tables.END] += found
-    state.counts[node, counts.CREATED] += found
     state.counts[node, counts.COMPARED] += listed
     return tables.OK
 
 
 @njit_in_place
-def _room_for(node, found, limit, plan, state, matches):
-    """Whether ``found`` more rows of ``node`` may be stored, and whether there is room for them."""
-    end = state.rows[node, tables.END]
+def _add(node, found, limit, outer, inner, plan, state, scratch, matches):
+    """Add joined rows to a node, or to the matches, if they may be stored and there is room for them."""
+    if found == 0:
+        return tables.OK
+    end, side = state.rows[node, tables.END], scratch.rectangle[tables.SIDE]
     if end - state.rows[node, tables.START] + found > limit:
         return tables.TOO_MANY
     if node == len(plan.nodes) - 1 and not plan.stored:
-        return tables.OK if end + found <= matches.shape[1] else tables.NO_ROOM
-    return tables.OK if has_room(node, found, plan, state) else tables.NO_ROOM
+        if end + found > matches.shape[1]:
+            return tables.NO_ROOM
+        for rule in tables.rules_of(node, tables.COPY_INT, plan):
+            column = matches[plan.rules[rule, 2], end : end + found]
+            copy_ints(rule, node, side, outer, inner, plan, state, column)
+    else:
+        if not has_room(node, found, plan, state):
+            return tables.NO_ROOM
+        append(found, node, side, outer, inner, plan, state)
+    state.rows[node, tables.END] += found
+    state.counts[node, counts.CREATED] += found
+    return tables.OK

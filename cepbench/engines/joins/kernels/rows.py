@@ -2,59 +2,63 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from cepbench.engines.joins.kernels import tables
 from cepbench.kernels.jit import njit_in_place
 
+# HOW: one row for all, successive rows, or listed ones.
+ONE, SUCCESSIVE, LISTED = range(3)
+
+
+class Chosen(NamedTuple):
+    """The row of a child that each of some joined rows has."""
+
+    how: int
+    first: int  #: that row, the first one, or the row that the listed ones are counted from
+    listed: np.ndarray  #: int64
+
 
 @njit_in_place
-def append(found, node, side, outer, exact, begin, chosen, plan, state):
-    """Append the joins of an outer row with inner rows to a node.
+def append(found, node, side, outer, inner, plan, state):
+    """Append joined rows to a node.
 
-    ``found``: number of rows. ``exact``: whether the inner rows are consecutive from ``begin``;
-    otherwise they are in ``chosen``. ``chosen``: int64 (BLOCK,).
+    ``found``: number of rows. ``outer``, ``inner``: which rows of the child on ``side``, and of the other
+    child, they have, as :class:`Chosen`.
     """
-    nodes = plan.nodes
+    nodes, ints = plan.nodes, state.ints
     x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
     end = state.rows[node, tables.END]
-
-    earliest = state.ints[tables.int_column(x, nodes[x, tables.EARLIEST], state) + outer]
-    target = tables.int_column(node, nodes[node, tables.EARLIEST], state) + end
-    column = state.ints[target : target + found]
-    source = tables.int_column(y, nodes[y, tables.EARLIEST], state)
-    _gather(state.ints, source, exact, begin, chosen, column)
-    for row in range(found):
-        column[row] = min(earliest, column[row])
-    latest = state.ints[tables.int_column(x, nodes[x, tables.LATEST], state) + outer]
-    target = tables.int_column(node, nodes[node, tables.LATEST], state) + end
-    column = state.ints[target : target + found]
-    _gather(
-        state.ints,
-        tables.int_column(y, nodes[y, tables.LATEST], state),
-        exact,
-        begin,
-        chosen,
-        column,
-    )
-    for row in range(found):
-        column[row] = max(latest, column[row])
-
+    for which in (tables.EARLIEST, tables.LATEST):
+        target = tables.int_column(node, nodes[node, which], state) + end
+        column = ints[target : target + found]
+        _gather(ints, tables.int_column(y, nodes[y, which], state), inner, column)
+        mine = tables.int_column(x, nodes[x, which], state) + outer.first
+        time = ints[mine]
+        for row in range(found):
+            if outer.how == LISTED:
+                time = ints[mine + outer.listed[row]]
+            is_mine = time < column[row] if which == tables.EARLIEST else time > column[row]
+            column[row] = time if is_mine else column[row]
     for rule in tables.rules_of(node, tables.COPY_INT, plan):
         target = tables.int_column(node, plan.rules[rule, 2], state) + end
-        column = state.ints[target : target + found]
-        copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
+        copy_ints(rule, node, side, outer, inner, plan, state, ints[target : target + found])
     for rule in tables.rules_of(node, tables.COPY_FLOAT, plan):
         target = tables.float_column(node, plan.rules[rule, 2], state) + end
         values = state.floats[target : target + found]
         if plan.rules[rule, 0] == side:
-            values[:] = state.floats[tables.float_column(x, plan.rules[rule, 1], state) + outer]
+            source = tables.float_column(x, plan.rules[rule, 1], state)
+            _gather(state.floats, source, outer, values)
         else:
             source = tables.float_column(y, plan.rules[rule, 1], state)
-            _gather(state.floats, source, exact, begin, chosen, values)
+            _gather(state.floats, source, inner, values)
 
 
 @njit_in_place
-def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column):
-    """Fill a column by a copy rule: from the outer row, or from the inner rows.
+def copy_ints(rule, node, side, outer, inner, plan, state, column):
+    """Fill a column of joined rows by a copy rule; other arguments as for :func:`append`.
 
     ``rule``: number of a rule of the kind ``COPY_INT``. ``column``: int64 (rows,), written in
     place.
@@ -62,22 +66,24 @@ def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, tables.LEFT + side]
-        column[:] = state.ints[tables.int_column(x, copied, state) + outer]
+        _gather(state.ints, tables.int_column(x, copied, state), outer, column)
     else:
         y = plan.nodes[node, tables.RIGHT - side]
-        source = tables.int_column(y, copied, state)
-        _gather(state.ints, source, exact, begin, chosen, column)
+        _gather(state.ints, tables.int_column(y, copied, state), inner, column)
 
 
 @njit_in_place
-def _gather(arena, source, exact, begin, chosen, column):
-    """Fill ``column`` from the one that starts at ``source``."""
-    if exact:
+def _gather(arena, source, chosen, column):
+    """Fill ``column`` from chosen rows of the one that starts at ``source``."""
+    first, listed = source + chosen.first, chosen.listed
+    if chosen.how == ONE:
+        column[:] = arena[first]
+    elif chosen.how == SUCCESSIVE:
         for row in range(len(column)):
-            column[row] = arena[source + begin + row]
+            column[row] = arena[first + row]
     else:
         for row in range(len(column)):
-            column[row] = arena[source + chosen[row]]
+            column[row] = arena[first + listed[row]]
 
 
 @njit_in_place
