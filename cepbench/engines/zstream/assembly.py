@@ -300,13 +300,15 @@ class Assembly:
                 ranges = self._filtered(number, join, outer, ranges)
                 if counted:
                     return empty, _number_of_events(outer, ranges)
-                within = _limits(outer, ranges)
+            within = _limits(outer, ranges)
+            if is_leaf:
                 size = join_kernels.count_events(outer, ranges, *within, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
                     outer,
                     ranges,
+                    within,
                     groups,
                     np.empty_like(groups.at),
                     np.empty_like(groups.stops),
@@ -327,7 +329,7 @@ class Assembly:
                 )
             else:
                 join_kernels.join_groups(
-                    outer, inner, ranges, groups, sizes, positions, offsets, targets, rows
+                    outer, inner, ranges, within, groups, sizes, positions, offsets, targets, rows
                 )
         if counted:
             return empty, size
@@ -363,7 +365,7 @@ class Assembly:
         return np.array([(column, self._offsets[bound]) for column, bound in pairs], np.int64)
 
     def _ranges(
-        self, number: int, join: Join, outer: np.ndarray, first: int, stop: int | None = None
+        self, number: int, join: Join, outer: np.ndarray, first: int
     ) -> join_kernels.Ranges:
         """What restricts the key for these outer records, bitmaps included."""
         tested = [(table, outer[column]) for column, table in join.tables]
@@ -378,7 +380,7 @@ class Assembly:
             words=words,
             ranks=ranks,
             first=first,
-            stop=self._leaves[self._key(join)].stop if stop is None else stop,
+            stop=self._leaves[self._key(join)].stop,
         )
 
     def _filtered(

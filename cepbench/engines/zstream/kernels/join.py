@@ -1,14 +1,12 @@
 """Joins of records with the events of a leaf, or with records grouped by one of their events.
 
 A record is one row number for each of its events; nothing else is copied. ``records`` are int32
-(columns, n). A record of the outer
-buffer has a range of rows of the *key*, which is the inner leaf, or the leaf of one event of the
-inner records. It is the intersection of the ranges of its events, see
+(columns, n). A record of the outer buffer has a range of rows of the *key*, which is the inner leaf, or
+the leaf of one event of the inner records. It is the intersection of the ranges of its events, see
 :mod:`cepbench.engines.zstream.kernels.bounds`. Conditions are bitmaps over it, see
 :mod:`cepbench.engines.zstream.kernels.bits`.
 
-Kernels that write records take ``within``, int32 (2, n), which :func:`find_limits` has written;
-``positions``, int64, of events, one leaf after the other, empty to write row numbers; ``offsets``,
+``within`` is int32 (2, n), as :func:`find_limits` writes it. Kernels that write records take ``positions``, int64, of events, one leaf after the other, empty to write row numbers; ``offsets``,
 int64, where the positions of the leaf of each column of the result are; and ``targets``, int64, the
 row of the result that each column is written to. The columns of the key come last.
 """
@@ -58,16 +56,6 @@ _NO_BITS, _ONE = np.uint64(0), np.uint64(1)
 
 # More rows than this are counted by ranks, if there is one table.
 _LONG = 2 * WORD
-
-
-@njit_in_place
-def limits(records, r, lows, highs, bounds, first, stop):
-    """The range of rows of the key for one record."""
-    for k in range(len(lows)):
-        first = max(first, bounds[lows[k, 1] + records[lows[k, 0], r]])
-    for k in range(len(highs)):
-        stop = min(stop, bounds[highs[k, 1] + records[highs[k, 0], r]])
-    return first, stop
 
 
 @njit_in_place
@@ -253,7 +241,7 @@ def _least(records, r, groups, bounds):
 
 
 @njit_in_place
-def count_groups(records, ranges, groups, lengths, sums, sizes):
+def count_groups(records, ranges, within, groups, lengths, sums, sizes):
     """The number of inner records that join each outer record. Returns their sum.
 
     ``lengths``, ``sums``: int64 (keys,) and (keys + 1,), working space. ``sizes``: int64 (n,) or
@@ -264,9 +252,7 @@ def count_groups(records, ranges, groups, lengths, sums, sizes):
     # their sums up to each key.
     known, begin, end = np.int64(-1), 0, 0
     for r in range(records.shape[1]):
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
+        low, high = np.int64(within[0, r]), np.int64(within[1, r])
         size = np.int64(0)
         if low < high:
             low, high = low - groups.base, high - groups.base
@@ -311,7 +297,7 @@ def _sum_of(word, numbers, sums, first, stop):
 
 
 @njit_in_place
-def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targets, found):
+def join_groups(records, inner, ranges, within, groups, sizes, positions, offsets, targets, found):
     """Write the outer records joined with inner ones.
 
     ``inner``: int32 (inner columns, m), in the order of ``groups``. ``sizes``: int64 (n,), as
@@ -325,9 +311,7 @@ def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targe
             continue
         begin = at = end
         end += sizes[r]
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
+        low, high = np.int64(within[0, r]), np.int64(within[1, r])
         least = _least(records, r, groups, ranges.bounds)
         _repeat(records, r, positions, offsets, targets, begin, end, found)
         for row in range(low, high, WORD):
