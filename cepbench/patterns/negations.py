@@ -17,6 +17,7 @@ from functools import cached_property
 from cepbench.arguments import shown
 from cepbench.errors import PlanError, did_you_mean
 from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+from cepbench.patterns.structure import first_of, last_of
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,10 @@ class Check:
         positive = frozenset(pattern.positive_names) - {name}
         earlier = frozenset(x for x in positive if (x, name) in precedence)
         later = frozenset(y for y in positive if (name, y) in precedence)
-        last = (x for x in earlier if not any((x, z) in precedence for z in earlier))
-        first = (y for y in later if not any((z, y) in precedence for z in later))
         return cls(
             name=name,
-            after=tuple(sorted(last)),
-            before=tuple(sorted(first)),
+            after=tuple(sorted(last_of(earlier, precedence))),
+            before=tuple(sorted(first_of(later, precedence))),
             # Times between two events of a match are within its window.
             within=(not earlier, not later),
             distinct=tuple(

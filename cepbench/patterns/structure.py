@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -211,3 +211,13 @@ def _expanded(item: Variable | Structure) -> Iterator[Variable | Structure]:
     else:
         for parts in itertools.product(*map(_expanded, item.items)):
             yield Structure(item.operator, parts)
+
+
+def first_of(names: Collection[str], before: Container[tuple[str, str]]) -> list[str]:
+    """The variables that none of the others precedes, by the pairs of :meth:`Structure.precedence`."""
+    return [x for x in names if not any((y, x) in before for y in names)]
+
+
+def last_of(names: Collection[str], before: Container[tuple[str, str]]) -> list[str]:
+    """The variables that precede none of the others, by the pairs of :meth:`Structure.precedence`."""
+    return [x for x in names if not any((x, y) in before for y in names)]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.patterns.equivalences import equal_attributes, equated
 from cepbench.patterns.model import Clause, Comparison, Pattern
+from cepbench.patterns.structure import first_of, last_of
 
 
 class Relations(NamedTuple):
@@ -67,23 +68,18 @@ class Query(CompiledBranch):
         """Those of some variables that come next before, and next after, a variable."""
         after = [x for x in bound if (x, name) in self.before]
         before = [y for y in bound if (name, y) in self.before]
-        return (
-            [x for x in after if not any((x, z) in self.before for z in after)],
-            [y for y in before if not any((z, y) in self.before for z in before)],
-        )
+        return last_of(after, self.before), first_of(before, self.before)
 
     def relations(self, name: str, bound: tuple[str, ...]) -> Relations:
         """What a variable has to do with others that are bound."""
         if (name, bound) not in self._relations:
             after, before = self.neighbours(name, bound)
-            earliest = [x for x in bound if not any((z, x) in self.before for z in bound)]
-            latest = [x for x in bound if not any((x, z) in self.before for z in bound)]
             self._relations[name, bound] = Relations(
                 after,
                 before,
                 # Times between two events of a match are within its window.
-                [] if before else earliest,
-                [] if after else latest,
+                [] if before else first_of(bound, self.before),
+                [] if after else last_of(bound, self.before),
                 [x for x in bound if {(x, name), (name, x)}.isdisjoint(self.before)],
                 self._between(name, bound),
             )

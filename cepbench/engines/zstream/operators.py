@@ -23,6 +23,7 @@ from cepbench.kernels.instructions import EQUAL
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern
 from cepbench.patterns.negations import Check, PlacedGroup
+from cepbench.patterns.structure import first_of, last_of
 from cepbench.planning.plans.tree import Placements
 
 #: Windows are cut to this, which no two timestamps are apart.
@@ -168,7 +169,7 @@ class Operators:
         self.window = min(pattern.window.length, _LONGEST)
         names = pattern.positive_names
         #: The leaves that may come last.
-        self.finals = [self._leaf_of[name] for name in self._last_of(names)]
+        self.finals = [self._leaf_of[name] for name in last_of(names, self._before)]
         #: The variables of each node, leaves first.
         self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
         self._numbers: dict[Bound, int] = {}
@@ -270,12 +271,6 @@ class Operators:
         event = len(below.columns) - 1
         return below.inner < leaves and below.is_range and all(at == event for at, _ in root.tables)
 
-    def _first_of(self, names: Sequence[str]) -> list[str]:
-        return [x for x in names if not any((y, x) in self._before for y in names)]
-
-    def _last_of(self, names: Sequence[str]) -> list[str]:
-        return [x for x in names if not any((x, y) in self._before for y in names)]
-
     def _names(self, number: int) -> tuple[str, ...]:
         """The variable of each column of a buffer."""
         if number < len(self.leaves):
@@ -320,8 +315,8 @@ class Operators:
             outer, inner, drives = inner, outer, drives[::-1]
         names = (*self._names(outer), *self._names(inner))
         join = Join(outer, inner, *drives, tuple(self._leaf_of[name] for name in names))
-        join.first = tuple(names.index(name) for name in self._first_of(names))
-        join.last = tuple(names.index(name) for name in self._last_of(names))
+        join.first = tuple(names.index(name) for name in first_of(names, self._before))
+        join.last = tuple(names.index(name) for name in last_of(names, self._before))
         self._add_ranges(join, node)
         pushed = self._push_negations(join, node.checks)
         self._add_conditions(join, node)
@@ -371,7 +366,7 @@ class Operators:
         # The last event of the inner records, of which the order says most; the first if NSEQ is on
         # their left.
         is_turned = self.as_given and join.outer == node.left
-        key = (self._first_of if is_turned else self._last_of)(inner)[-1]
+        key = (first_of if is_turned else last_of)(inner, self._before)[-1]
         join.key = inner.index(key)
         at = {name: place for place, name in enumerate((*outer, *inner))}
         for x, y in node.order:
@@ -381,13 +376,17 @@ class Operators:
                 join.highs.append((at[y], self._bound(y, x, 0)))
             else:
                 join.order.append((at[x], at[y]))
-        firsts, lasts = self._first_of(outer), self._last_of(outer)
-        early = {v for v in self._first_of(inner) for x in lasts if (x, v) not in self._before}
-        late = {v for v in self._last_of(inner) for x in firsts if (v, x) not in self._before}
+        firsts, lasts = first_of(outer, self._before), last_of(outer, self._before)
+        early = {
+            v for v in first_of(inner, self._before) for x in lasts if (x, v) not in self._before
+        }
+        late = {
+            v for v in last_of(inner, self._before) for x in firsts if (v, x) not in self._before
+        }
         join.lows += [(at[x], self._low(x, key)) for x in lasts if (x, key) not in self._before]
         join.highs += [(at[x], self._high(x, key)) for x in firsts if (key, x) not in self._before]
         if early - {key}:
-            if len(early) == 1 and len(self._first_of(inner)) == 1:
+            if len(early) == 1 and len(first_of(inner, self._before)) == 1:
                 (start,) = early
                 join.start = inner.index(start)
                 join.start_lows = [(at[x], self._low(x, start)) for x in lasts]
@@ -489,10 +488,10 @@ class Operators:
             found.lows = [(at[x], self._bound(x, check.name, 1)) for x in check.after]
             found.highs = [(at[x], self._bound(x, check.name, 0)) for x in check.before]
             if check.within[0]:
-                lasts = self._last_of(names)
+                lasts = last_of(names, self._before)
                 found.lows += [(at[x], self._low(x, check.name)) for x in lasts]
             if check.within[1]:
-                firsts = self._first_of(names)
+                firsts = first_of(names, self._before)
                 found.highs += [(at[x], self._high(x, check.name)) for x in firsts]
             found.distinct = [at[x] for x in check.distinct]
             if found.distinct or None in map(compared, check.clauses):

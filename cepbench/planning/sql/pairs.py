@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cepbench.patterns.event_columns import OWN, attribute_column
 from cepbench.patterns.model import Kind, Pattern, Variable
+from cepbench.patterns.structure import first_of, last_of
 from cepbench.planning.sql.conditions import Place
 from cepbench.planning.sql.dialects import Dialect
 
@@ -84,8 +85,7 @@ class Pairs:
         that may be the first and one that may be the last.
         """
         names = one | other
-        firsts = {x for x in names if not any((y, x) in self.before for y in names)}
-        lasts = {x for x in names if not any((x, y) in self.before for y in names)}
+        firsts, lasts = first_of(names, self.before), last_of(names, self.before)
         for x in self._in_order(names):
             for y in self._in_order(names):
                 if x == y or (x in one) == (y in one):
