@@ -15,12 +15,12 @@ from __future__ import annotations
 from functools import partial
 
 from cepbench.engines.instances.engine import InstanceEngine
-from cepbench.engines.plan_runs.run import chain, run_of_chains
+from cepbench.engines.plan_runs.run import chain, run_of_parts
 from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA_INSTANCES = Evaluator(
     "lazy-nfa-instances",
-    partial(run_of_chains, InstanceEngine),
+    partial(run_of_parts, InstanceEngine, chain),
     kinds=("order",),
     some_kinds=("tree",),
     check_plan=chain,

@@ -14,14 +14,15 @@ precede according to the temporal order.
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 from cepbench.engines.instances.engine import InstanceEngine
-from cepbench.engines.plan_runs.run import run_of_trees
+from cepbench.engines.plan_runs.run import run_of_parts
 from cepbench.engines.runs.protocol import Evaluator
 
 TREE_INSTANCES = Evaluator(
     "tree-instances",
-    partial(run_of_trees, InstanceEngine),
+    partial(run_of_parts, InstanceEngine, attrgetter("tree")),
     kinds=("tree", "order"),
     strategies=("any", "consuming"),
     latency=True,

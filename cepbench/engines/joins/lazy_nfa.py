@@ -14,12 +14,12 @@ from __future__ import annotations
 from functools import partial
 
 from cepbench.engines.joins.neighbours import joins_of
-from cepbench.engines.plan_runs.run import chain, run_of_chains
+from cepbench.engines.plan_runs.run import chain, run_of_parts
 from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA = Evaluator(
     "lazy-nfa",
-    partial(run_of_chains, joins_of),
+    partial(run_of_parts, joins_of, chain),
     kinds=("order",),
     some_kinds=("tree",),
     check_plan=chain,

@@ -10,14 +10,15 @@ the end of its window; and the instances of a node are stored by column. Matches
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 from cepbench.engines.joins.neighbours import joins_of
-from cepbench.engines.plan_runs.run import run_of_trees
+from cepbench.engines.plan_runs.run import run_of_parts
 from cepbench.engines.runs.protocol import Evaluator
 
 TREE = Evaluator(
     "tree",
-    partial(run_of_trees, joins_of),
+    partial(run_of_parts, joins_of, attrgetter("tree")),
     kinds=("tree", "order"),
     constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept"),
     strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),

@@ -148,12 +148,6 @@ class PlanRun(Stateful):
         return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
 
 
-def run_of_trees(engine: Opens, task: Task) -> PlanRun:
-    """Run the trees of the plan; that of an order plan is left-deep."""
-    assert task.plan is not None
-    return PlanRun(task, [part.tree for part in task.plan.parts], engine)
-
-
 def chain(plan: Plan) -> Tree[str]:
     """The chain of states as a left-deep tree: states are left children, buffers right ones.
 
@@ -176,7 +170,7 @@ def chain(plan: Plan) -> Tree[str]:
     return left_deep(order[::-1])
 
 
-def run_of_chains(engine: Opens, task: Task) -> PlanRun:
-    """Run the plan's parts as chains of states; other plans are errors."""
+def run_of_parts(engine: Opens, shape: Callable[[Plan], Tree[str]], task: Task) -> PlanRun:
+    """Run the parts of the plan along trees of a shape: their own, left-deep for orders, or chains."""
     assert task.plan is not None
-    return PlanRun(task, [chain(part) for part in task.plan.parts], engine)
+    return PlanRun(task, [shape(part) for part in task.plan.parts], engine)

@@ -12,7 +12,7 @@ from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kept import KeptMatches
 from cepbench.engines.reuse.kernels.columns import gathered
-from cepbench.engines.reuse.kernels.extend import Probe, extended, extensible, extensions, in_range
+from cepbench.engines.reuse.kernels.extend import Probe, extended, extensions, in_range
 from cepbench.engines.reuse.queries import Query
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.errors import PartialMatchLimitError
@@ -24,6 +24,7 @@ from cepbench.patterns.model import Clause
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
 _NO_KEYS = read_only(np.empty(0, np.float64))
+_ALL = np.iinfo(np.int64).max
 
 #: Tests of a pair in the time in which an event is sorted by a key.
 _TESTS = 30
@@ -243,7 +244,7 @@ class Growth:
         if self.unchecked or not order:
             self.grow(order[-1:])
             return len(self)
-        number = int(extensions(*self._probe(order[-1])))
+        number = int(extensions(*self._probe(order[-1]), _ALL).sum())
         self.events.work.assembled += number
         return number
 
@@ -259,7 +260,7 @@ class Growth:
         variable's event no event is taken.
         """
         complete = len(self.names) + 1 == len(self.query.names)
-        limit = np.iinfo(np.int64).max if complete else self.limit
+        limit = _ALL if complete else self.limit
         table, probe = self._probe(name, gap, among)
         parents, found = extended(table, probe, limit)
         if len(parents) > limit:
@@ -280,7 +281,7 @@ class Growth:
 
     def extensible(self, name: str) -> np.ndarray:
         """Which matches have an event that fits one more variable, as bools."""
-        found: np.ndarray = extensible(*self._probe(name))
+        found: np.ndarray = extensions(*self._probe(name), 1) > 0
         return found
 
     def candidates(self, name: str) -> Candidates:

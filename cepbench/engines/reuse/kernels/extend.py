@@ -132,37 +132,20 @@ def in_range(matches, probe):
 
 
 @njit
-def extensions(matches, probe):
-    """The number of matches that :func:`extended` would find."""
+def extensions(matches, probe, most):
+    """For each match the number of events that fit it, at most ``most``; int64 (matches,)."""
+    found = np.zeros(matches.shape[1], np.int64)
     stack = np.empty(STACK)
-    found = begin = end = 0
+    begin = end = 0
     tested = _is_tested(probe)
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
-        if tested:
-            for at in range(begin, end):
-                found += _fits(matches, match, probe.candidates[at], probe, stack)
-        else:
-            found += end - begin
-    return found
-
-
-@njit
-def extensible(matches, probe):
-    """Whether there is an event that fits, for every match.
-
-    ``matches``: int32 (variables, matches), positions.
-
-    Returns bool (matches,).
-    """
-    found = np.zeros(matches.shape[1], np.bool_)
-    stack = np.empty(STACK)
-    begin = end = 0
-    for match in range(matches.shape[1]):
-        begin, end = _range(matches, match, probe, begin, end)
+        if not tested:
+            found[match] = min(end - begin, most)
+            continue
         for at in range(begin, end):
-            if _fits(matches, match, probe.candidates[at], probe, stack):
-                found[match] = True
+            found[match] += _fits(matches, match, probe.candidates[at], probe, stack)
+            if found[match] == most:
                 break
     return found
 
