@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -94,9 +94,7 @@ class Averages(Stateful):
             ],
             np.int64,
         ).reshape(-1, 3)
-        # One draw in each of as many strata.
-        jitter = rng_for(seed, "averages").random(PAIRS)
-        self._fractions = (np.arange(PAIRS) + jitter) / PAIRS
+        self._fractions = _fractions(seed)
         self._counts = np.empty(len(self._names), np.int64)
         self._totals = np.empty(len(self._pairs), np.int64)
         self._drawn = np.empty((len(self._pairs), 2, PAIRS), np.int64)
@@ -386,6 +384,12 @@ class AveragedQueries:
 def averaged(by_query: Mapping[str, Averaged]) -> Averaged | AveragedQueries:
     """The statistics of a pattern, or of the queries of a workload."""
     return by_query[""] if "" in by_query else AveragedQueries(by_query)
+
+
+@lru_cache(maxsize=16)
+def _fractions(seed: int) -> np.ndarray:
+    """One draw in each of as many strata."""
+    return (np.arange(PAIRS) + rng_for(seed, "averages").random(PAIRS)) / PAIRS
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -57,7 +57,8 @@ class AdaptiveDetector(Detector):
     report them. Events are processed in rounds of ``batch_size``, counted from the first one on, and
     plans are changed before the last piece of a round that is pushed is processed. So how the stream is
     divided matters only to the first plan, which is made for what the first push has of the first
-    round, and to a policy that amortizes, by work that is not the same in other batches.
+    round, and to a policy that amortizes, by work that is not the same in other batches. Under such a policy a
+    workload begins without a plan, each query by itself.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ patented (US 11,693,862).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -42,6 +42,8 @@ class Situation:
     gain: float
     #: The number of the round, from 0.
     round: int
+    #: The averages when a policy that amortizes was last asked, as often as a change has to be seen before; empty until then.
+    before: Sequence[Any] = ()
 
     @property
     def statistics(self) -> Any:
@@ -184,11 +186,15 @@ def threshold(situation: Situation) -> str | None:
 
 @adaptation_policy("amortized", amortizes=True)
 def amortized(situation: Situation) -> str | None:
-    """As ``threshold``, while adapting is a small share of what the run takes; the default.
+    """As ``threshold``, for a change that lasts, while adapting is a small share of what the run takes; the default.
 
     Both are times by work, not by a clock, so that an installation plans for the same stream at the same events.
     """
-    return threshold(situation)
+    reason = threshold(situation)
+    if situation.planned is None or reason is None:
+        return reason
+    differ = (threshold(replace(situation, planned=its)) for its in situation.before)
+    return reason if situation.before and not any(differ) else None
 
 
 @adaptation_policy("bound")

@@ -53,15 +53,21 @@ _WINDOWS_KEPT = 3
 #: The share of a run's time that adapting may take under a policy that amortizes it, and its samples.
 SHARE, SAMPLES = 0.025, 0.015
 
+#: The share that the first plan may take where a run begins without one.
+FIRST = 0.05
+
 #: Another plan may also take this share of what the run took more than at the pace just after the last one was made.
 RISK = 0.25
+
+#: The most plans that came back of which each doubles how often a change has to be seen.
+MOST_RETURNS = 5
 
 #: How many times as long as opening a run a round's sample for a query takes.
 SAMPLING = 0.5
 
-#: Seconds that a run has to take by its counted work, at its pace so far, for its counters to be read again: some
+#: Seconds that a run has to take by its counted work, at its pace so far, for its counters to be read again: a
 #: hundred times as long as reading them takes.
-_READ = 5e-3
+_READ = 2e-2
 
 #: Attribute that is 1 for the events of matches reported before, under the consuming strategy.
 TAKEN = "cepbench_taken"
@@ -178,7 +184,7 @@ class Rounds(Stateful):
     """A run by several plans in turn."""
 
     SAVED = (
-        "_position", "_time", "_averages", "_planned_for", "_looked", "_sampled", "_spent", "_seconds", "_counted", "_pace", "_usual", "_excess",
+        "_position", "_time", "_averages", "_planned_for", "_seen_before", "_looked", "_sampled", "_spent", "_seconds", "_counted", "_pace", "_usual", "_excess",
         "_switched", "_recent", "_taken",
         "_running", "inner",
     )  # fmt: skip
@@ -195,6 +201,8 @@ class Rounds(Stateful):
         self._recent = RecentEvents(self._attributes, plans.span, self._position, EVENTS)
         #: The averages of each query with which a plan was last made.
         self._made_for: Mapping[str, Averaged] | None = None
+        #: The averages that a policy that amortizes was last shown.
+        self._seen: list[Mapping[str, Averaged]] = []
         #: Seconds that samples, and plans and changes, are expected to have taken.
         self._sampled = self._spent = 0.0
         #: The rounds up to the last one whose samples the policy was shown.
@@ -238,7 +246,7 @@ class Rounds(Stateful):
             yield events
             self._time = int(events.timestamps[-1])
             self._position += len(events)
-            if known + len(events) == size and self.plans.policy.amortizes:
+            if known + len(events) == size and self._is_due(number + 1):
                 self._count(number + 1)
 
     def finish(self) -> Any:
@@ -290,6 +298,7 @@ class Rounds(Stateful):
             query: its.of_all(events) if plans.policy.foresees else its.current()
             for query, its in self._averages.items()
         }
+        patience = self._patience
         situation = Situation(
             plans=plans,
             plan=self.plan,
@@ -298,10 +307,16 @@ class Rounds(Stateful):
             threshold=plans.threshold,
             gain=plans.gain,
             round=number,
+            before=[averaged(its) for its in self._seen] if len(self._seen) == patience else (),
         )
+        self._seen = [*self._seen, measured][-patience:] if plans.policy.amortizes else []
         reason = plans.policy.reason(situation)
-        if reason is None or (plans.policy.amortizes and not self._affords_plan(number + 1)):
+        if reason is None:
             return
+        if plans.policy.amortizes:
+            self._count(number)
+            if not self._affords_plan(number + 1):
+                return
         plan = plans.following(plans.plan(situation.problems), self.plan)
         self._made_for, self._usual, self._excess = measured, self._pace, 0.0
         self._spent += plans.planning_seconds
@@ -311,11 +326,22 @@ class Rounds(Stateful):
         if gain > plans.gain and (not plans.policy.amortizes or self._is_faster(plan, situation)):
             self._install(plan, reason, gain, began)
 
+    @property
+    def _patience(self) -> int:
+        """How often a change has to be seen before: twice as often for each plan that came back."""
+        left: set[str] = set()
+        returns = 0
+        for its in self.switches:
+            returns += its.new in left
+            left.add(its.old)
+        return int(1 << min(returns, MOST_RETURNS))
+
     def _affords_plan(self, rounds: int) -> bool:
         """Whether another plan takes a small share of so many rounds, or of what the run now takes more than usual."""
         planning, seconds = self.plans.planning_seconds, self._expected(rounds)
+        share = FIRST if self._made_for is None else SHARE
         return (
-            self._sampled + self._spent + planning <= SHARE * seconds
+            self._sampled + self._spent + planning <= share * seconds
             or planning <= RISK * self._excess
         )
 
@@ -331,10 +357,16 @@ class Rounds(Stateful):
         )
         return old > (1 + self.plans.gain) * new
 
+    def _is_due(self, rounds: int) -> bool:
+        """Whether the run took long enough, at its pace so far, for its counters to be read again after so many rounds."""
+        if not self.plans.policy.amortizes:
+            return False
+        return not self._counted or self._expected(rounds) - self._seconds >= _READ
+
     def _count(self, rounds: int) -> None:
-        """Read the counters after so many rounds, if the run took long enough since then at its pace so far."""
+        """Read the counters after so many rounds."""
         since = rounds * self.plans.batch_size - self._counted
-        if self._counted and self._expected(rounds) - self._seconds < _READ:
+        if not since:
             return
         seconds = self.plans.counted_seconds(self.inner.metrics())
         self._pace = (seconds - self._seconds) / since
@@ -387,13 +419,23 @@ class Rounds(Stateful):
     def _planned_for(self) -> Any:
         if self._made_for is None:
             return None
-        return {query: its.packed for query, its in self._made_for.items()}
+        return _packed(self._made_for)
 
     @_planned_for.setter
     def _planned_for(self, packed: Any) -> None:
         if packed is not None:
-            own = self._averages
-            self._made_for = {query: own[query].unpacked(its) for query, its in packed.items()}
+            self._made_for = self._unpacked(packed)
+
+    @property
+    def _seen_before(self) -> Any:
+        return [*map(_packed, self._seen)]
+
+    @_seen_before.setter
+    def _seen_before(self, packed: Any) -> None:
+        self._seen = [*map(self._unpacked, packed)]
+
+    def _unpacked(self, packed: Mapping[str, Any]) -> Mapping[str, Averaged]:
+        return {query: self._averages[query].unpacked(its) for query, its in packed.items()}
 
     @property
     def _switched(self) -> list[tuple[Any, ...]]:
@@ -402,6 +444,10 @@ class Rounds(Stateful):
     @_switched.setter
     def _switched(self, switches: list[tuple[Any, ...]]) -> None:
         self.switches = [Switch(*its) for its in switches]
+
+
+def _packed(measured: Mapping[str, Averaged]) -> dict[str, Any]:
+    return {query: its.packed for query, its in measured.items()}
 
 
 def _span_kept(pattern: Pattern) -> int:

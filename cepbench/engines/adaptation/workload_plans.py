@@ -13,11 +13,13 @@ from cepbench.engines.adaptation.rounds import Plans
 from cepbench.engines.detection.live import attributes_of
 from cepbench.engines.detection.planned import equal_rates
 from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.detection.workload_evaluate import PLANNING, workload_plan
+from cepbench.engines.detection.workload_evaluate import PLANNING, chosen_for, workload_plan
 from cepbench.engines.runs.protocol import Arguments
 from cepbench.engines.runs.result import Metrics
-from cepbench.errors import AdaptationError, StatisticsError
+from cepbench.errors import AdaptationError, StatisticsError, errors_naming
+from cepbench.planning.costs.engine_work import opening_seconds
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.reuse import REUSE_COSTS, ReuseProblem, plan_cost
 from cepbench.planning.costs.unit_costs import TREE, unit_costs
@@ -30,6 +32,9 @@ from cepbench.planning.workloads.model import Workload
 
 #: The default planner and cost.
 PLANNER, COST = "CHASE", "calibrated"
+
+#: How many times as long as opening a run the reuse of matches for a query takes in a round, whatever its events.
+REUSING = 1.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,7 +74,8 @@ class WorkloadPlans(Plans):
             cost=choice(COST if cost is None else cost, "cost", REUSE_COSTS, AdaptationError),
             generator=None if generator is None else find_generator(generator).name,
             evaluator=None if asked.evaluator is None else evaluator_for(asked.evaluator).name,
-            planned=initial is None,
+            # Planning takes as long as many short rounds.
+            planned=initial is None and not how["policy"].amortizes,
             **how,
         )
         for query, pattern in workload.patterns.items():
@@ -89,13 +95,20 @@ class WorkloadPlans(Plans):
         statistics = {query: equal_rates(its) for query, its in workload.patterns.items()}
         if not entry.is_builtin or generator is not None:
             plans.plan(statistics)
-        plan = alone = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
-        # A later plan may compute any query from scratch.
-        opened: WorkloadDetector | None = WorkloadDetector.of_plan(alone, asked)
-        if initial is not None:
-            plan, opened = checked_plan(workload, initial), None
+        plan = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns))
+        opened: WorkloadDetector | None = None
+        if initial is None:
+            opened = WorkloadDetector.of_plan(plan, asked)
+        else:
+            # A later plan may compute any query from scratch.
+            for query, pattern in workload.patterns.items():
+                with errors_naming(query):
+                    evaluator, alone = chosen_for(pattern, None, asked.evaluator)
+                    task_for(pattern, alone, replace(asked, evaluator=evaluator))
+            plan = checked_plan(workload, initial)
             try:
-                plan_cost(plan, statistics, plans.cost, plans.evaluator)
+                if plan.virtual:
+                    plan_cost(plan, statistics, plans.cost, plans.evaluator)
             except StatisticsError as error:
                 raise AdaptationError(
                     f"of a virtual query of initial= ({', '.join(plan.virtual)}) nothing can be estimated, "
@@ -138,7 +151,8 @@ class WorkloadPlans(Plans):
         return replace(plan, plans=plans)
 
     def plan(self, problem: Mapping[str, Statistics]) -> WorkloadPlan:
-        return plan_workload(
+        """The planner's plan; where adapting has to pay, the one that shares nothing if reuse is expected to take as long."""
+        found = plan_workload(
             self.queries,
             problem,
             self.planner,
@@ -147,6 +161,18 @@ class WorkloadPlans(Plans):
             seed=self.seed,
             evaluator=self.evaluator,
         )
+        reused = sum(way.source is not None for way in map(found.reuse, found.order))
+        is_asked = self.policy.amortizes and self.cost == COST and self.generator is None
+        if not is_asked or not reused or found.cost is None:
+            return found
+        rate = _stream_rate(problem)
+        by_round = 1e9 * REUSING * opening_seconds() * reused * rate / self.batch_size
+        scratch = {its.query: its.cost for its in found.candidates if its.source is None}
+        alone = math.fsum(scratch[query] or 0.0 for query in self.queries.patterns)
+        if by_round < alone - found.cost:
+            return found
+        sources = dict.fromkeys(self.queries.patterns)
+        return WorkloadPlan(self.queries, sources=sources, planner=found.planner, cost=alone)
 
     def noted_cost(self, plan: WorkloadPlan) -> float:
         assert plan.cost is not None  # the planner notes it
@@ -178,9 +204,8 @@ class WorkloadPlans(Plans):
         return 1e-9 * sum(costs[kind] * amount for kind, amount in counted.items())
 
     def expected_seconds(self, plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> float:
-        rate = next(iter(statistics.values())).stream_rate
-        assert rate is not None  # averages have it
-        return 1e-9 * plan_cost(plan, statistics, COST, self.evaluator) / rate
+        seconds = 1e-9 * plan_cost(plan, statistics, COST, self.evaluator)
+        return seconds / _stream_rate(statistics)
 
     def text(self, plan: WorkloadPlan) -> str:
         """The sources of the queries, the plans and orders of joins, and the virtual queries."""
@@ -192,6 +217,12 @@ class WorkloadPlans(Plans):
             *(f"{query} = {its}" for query, its in plan.virtual.items()),
         ]
         return ", ".join(parts) or "each query from scratch"
+
+
+def _stream_rate(statistics: Mapping[str, Statistics]) -> float:
+    rate = next(iter(statistics.values())).stream_rate
+    assert rate is not None  # averages have it
+    return rate
 
 
 def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:

@@ -139,12 +139,13 @@ def fastest(
                 any_before = True
                 yield name
 
-    def found() -> dict[str, float]:
-        expected = seconds()
-        return {name: expected[name] for name in able_ones(expected)}
-
     # The rest is not estimated if one of the fastest is able.
     expected = seconds(within=_TIE)
+
+    def found() -> dict[str, float]:
+        every = expected if counts or plan is None else seconds()
+        return {name: every[name] for name in able_ones(every)}
+
     engine = next(able_ones(expected), None)
     if engine is None or expected[engine] > min(expected.values()) + _TIE:
         engine = next(iter(found()), None)

@@ -134,10 +134,10 @@ def _kept_slices(pattern: Pattern, stream: EventStream, size: int) -> dict[Hasha
 
 
 def sampled_queries(
-    queries: Mapping[str, Pattern], stream: EventStream
+    queries: Mapping[str, Pattern], stream: EventStream, known: Known | None = None
 ) -> tuple[dict[str, Statistics], float]:
     """Statistics of each query by a sample of a stream that all fit, and the longest active time."""
-    known: Known = {}
+    known = {} if known is None else known
     found = {query: sampled(pattern, stream, known) for query, pattern in queries.items()}
     return {q: its for q, (its, _) in found.items()}, max(its for _, its in found.values())
 

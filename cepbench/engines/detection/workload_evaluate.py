@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.runs.workload_result import Step, WorkloadMatches
 from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.engine_work import opening_seconds
+from cepbench.planning.costs.reuse import reuse_cost
 from cepbench.planning.planners.sharing.generate import is_worth_running, plan_workload
-from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.planning.plans.reuse import Reuse, can_be_reused, candidates_of
 from cepbench.planning.plans.tree import left_deep
@@ -56,31 +59,53 @@ def evaluate_workload(
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     chooses = plan is None or isinstance(plan, str)
+    output = choice(asked.output, "output", OUTPUTS, EvaluationError)
+    asked = replace(asked, output=output)
+    engines: dict[str, Chosen] = {}
+    known: Known = {}
+
+    def choose(
+        patterns: Mapping[str, Pattern], query: str, given: AnyPlan | None, its: Arguments
+    ) -> Chosen:
+        with errors_naming(query):
+            return chosen(
+                patterns[query],
+                stream,
+                its,
+                whole_stream=True,
+                plan=given,
+                known=known,
+                least=WORTH,
+            )
+
     if isinstance(plan, str):
+        planner = WORKLOAD_PLANNERS.find(plan)
+        if planner.shares != "matches":
+            raise EvaluationError(
+                f"the planner {planner.name} shares counts; choose one that reuses matches, such as CHASE, "
+                "or compute values of AGG by cep.aggregate"
+            )
         workload, stream = under_one_hierarchy(workload, stream)
-        _check(workload.patterns, stream)
-        plan = _planned(workload, stream, plan, asked.evaluator)
+        patterns = workload.patterns
+        _check(patterns, stream)
+        if output == "count" and asked.evaluator is None:
+            engines = {query: choose(patterns, query, None, asked) for query in patterns}
+        if engines and _counts_faster(workload, stream, engines, known):
+            plan = None
+        else:
+            plan = _planned(workload, stream, planner, asked.evaluator)
+    if plan is not None:
+        engines = {}
     plan = workload_plan(workload, plan)
     ways = [plan.reuse(query) for query in plan.order]
-    output = choice(asked.output, "output", OUTPUTS, EvaluationError)
     workload, stream = under_one_hierarchy(workload, stream)
     patterns = {
         query: its.with_hierarchy(stream.hierarchy) for query, its in plan.computed.patterns.items()
     }
     _check(patterns, stream)
     run = _Run(patterns, stream, ways, output, asked.partial_match_limit)
-    engines: dict[str, Chosen] = {}
-    if chooses:
-        known: Known = {}
-
-        def choose(query: str, given: AnyPlan | None, its: Arguments) -> Chosen:
-            with errors_naming(query):
-                return chosen(
-                    patterns[query], stream, its, whole_stream=True, plan=given, known=known,
-                    least=WORTH,
-                )  # fmt: skip
-
-        engines = chosen_queries(plan, replace(asked, output=output), choose)
+    if chooses and not engines:
+        engines = chosen_queries(plan, asked, partial(choose, patterns))
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
@@ -117,19 +142,17 @@ def _check(patterns: Mapping[str, Pattern], stream: EventStream) -> None:
 
 
 def _planned(
-    workload: Workload, stream: EventStream, planner: str, evaluator: str | Evaluator | None
+    workload: Workload,
+    stream: EventStream,
+    entry: WorkloadPlanner,
+    evaluator: str | Evaluator | None,
 ) -> WorkloadPlan | None:
     """The plan of a planner, by a sample of a stream that all queries fit.
 
     None, each query by itself, where planning would take longer than it may save, or is expected to save no
     more than estimates err.
     """
-    entry, number = WORKLOAD_PLANNERS.find(planner), len(workload.patterns)
-    if entry.shares != "matches":
-        raise EvaluationError(
-            f"the planner {entry.name} shares counts; choose one that reuses matches, such as CHASE, or "
-            "compute values of AGG by cep.aggregate"
-        )
+    number = len(workload.patterns)
     apart = OPENED + SCANNED * len(stream)
     # Of most queries, the time of one that reuses matches is seldom less than half of that alone.
     if (LEAST + max(0.0, (number - 1) / number - 0.5)) * apart < PLANNING:
@@ -141,7 +164,7 @@ def _planned(
     statistics, _ = sampled_queries(workload.patterns, stream)
     generator = None if evaluator else generator_for(workload.patterns.values()).name
     found = plan_workload(
-        workload, statistics, planner, generator=generator,
+        workload, statistics, entry.name, generator=generator,
         evaluator=evaluator_for(evaluator).name if evaluator else None,
     )  # fmt: skip
     alone = sum(
@@ -150,6 +173,24 @@ def _planned(
         if its.source is None and its.query in workload.patterns and its.cost is not None
     )
     return found if found.cost is None or is_worth_running(found.cost, alone) else None
+
+
+def _counts_faster(
+    workload: Workload, stream: EventStream, engines: Mapping[str, Chosen], known: Known
+) -> bool:
+    """Whether the engines count each query by itself in less time than sharing could save.
+
+    Of the queries that share matches one at least lists all of its own, and the others are opened.
+    """
+    alone = 0.0
+    for its in engines.values():
+        if its.choice is None:
+            return False
+        alone += its.choice.seconds[its.choice.evaluator]
+    statistics, active = sampled_queries(workload.patterns, stream, known)
+    cost = reuse_cost("calibrated", workload, statistics, {})
+    least = 1e-9 * active * min(map(cost.scratch, workload.patterns))
+    return not is_worth_running(least + (len(engines) - 1) * opening_seconds(), alone)
 
 
 class _Run:

@@ -213,6 +213,8 @@ class WorkloadRun(Stateful):
         if batch is not None and self.clock is not None:
             stamped, self.clock = self.clock.stamped(batch)
         moment = self._moment(stamped)
+        counts = self.asked.output == "count"
+        sources = {source for way in self._ways for source in way.sources}
         for way in self._ways:
             query = way.query
             if way.source is None:
@@ -229,11 +231,15 @@ class WorkloadRun(Stateful):
                 now_known, reused = self._reused(way, matches, moment)
                 words = words_of(moment.events.work, number_of(now_known), reused)
                 self._did = Work.total([self._did, words])
+                if counts and query not in sources:
+                    found[query] = Found(number_of(now_known), (None,))
+                    continue
                 matches[query] = {
                     sizes: its.copied(np.int64) + moment.first for sizes, its in now_known.items()
                 }
             number = sum(table.shape[1] for table in matches[query].values())
-            found[query] = Found(number, (as_columns(self.queries[query], matches[query]),))
+            columns = None if counts else as_columns(self.queries[query], matches[query])
+            found[query] = Found(number, (columns,))
         if batch is not None and len(batch):
             self._keep(matches)
         return found

@@ -18,7 +18,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.files import user_path, whole_file
 
-_VERSION = 19
+_VERSION = 20
 
 #: Read once: a stream's state is saved many times a second.
 _CEPBENCH = version("cepbench")

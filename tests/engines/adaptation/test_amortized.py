@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 import cepbench as cep
@@ -10,6 +11,7 @@ from cepbench.engines.adaptation.policies import Situation, amortized
 from cepbench.engines.adaptation.rounds import SAMPLES, SAMPLING, SHARE
 from cepbench.planning.costs.engine_work import opening_seconds
 from tests.engines.adaptation.drifting import DRIFT, SEGMENT, SIZE, STEADY
+from tests.engines.detection.strategies import stream_of
 
 PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {} units"
 
@@ -130,3 +132,17 @@ def test_a_snapshot_keeps_what_was_spent() -> None:
     columns = ["position", "old", "new", "predicted_gain", "reason"]
     assert not one.switches.empty
     pd.testing.assert_frame_equal(restored.switches[columns], one.switches[columns])
+
+
+def test_a_stream_that_swings_is_not_followed() -> None:
+    """A change has to last; each plan that comes back doubles how long."""
+    segment = 2 * rounds_of(SIZE) * SIZE
+    parts = [DRIFT[:segment], DRIFT[SEGMENT : SEGMENT + segment]] * 3
+    codes = np.concatenate([part.type_codes for part in parts])
+    times, x = np.arange(len(codes)), np.zeros(len(codes))
+    events = {"type": np.take(DRIFT.type_names, codes), "time": times, "x": x}
+    stream = stream_of(pd.DataFrame(events))
+    found = cep.adapt(UNCONDITIONAL, stream, **HOW)
+    eager = cep.adapt(UNCONDITIONAL, stream, policy="threshold", **HOW)
+    assert len(found.switches) < len(eager.switches)
+    assert found.metrics.matches == eager.metrics.matches

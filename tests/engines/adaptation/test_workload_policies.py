@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, adaptation_policy
+from cepbench.engines.adaptation.workload_plans import WorkloadPlans
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import AdaptationError, CepbenchError, SnapshotError
 from cepbench.planning.costs.reuse import plan_cost
 from tests.budgets import examples
@@ -46,6 +48,23 @@ DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05))
 
 #: First A, then C: by which a join should begin.
 ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
+
+
+def test_by_default_matches_are_shared_where_that_pays() -> None:
+    """Planning takes as long as many rounds, and reuse some time in each, however few its events."""
+    statistics = cep.measure_statistics(WORKLOAD, DRIFT[-SEGMENT:])
+    shared = cep.plan_workload(WORKLOAD, statistics).sources
+    assert any(shared.values())
+    asked = Arguments(evaluator=None, options=None, output="count", partial_match_limit=10**6)
+    how = dict.fromkeys(("generator", "planner", "cost", "initial"))
+    how |= {"policy": ADAPTATION_POLICIES["amortized"], "threshold": 0.5, "gain": 0.1, "seed": 0}
+    for size, found in ((SIZE, dict.fromkeys(WORKLOAD.patterns)), (10**6, shared)):
+        plans, first, _ = WorkloadPlans.of(WORKLOAD, asked, batch_size=size, **how)
+        assert not any(first.sources.values())
+        assert plans.plan(statistics).sources == found
+    detector = cep.AdaptiveDetector(WORKLOAD, batch_size=SIZE)
+    detector.push(DRIFT[:SIZE])
+    assert detector.plan.sources == first.sources
 
 
 @pytest.mark.parametrize("policy", ["threshold", "bound", "clairvoyant"])

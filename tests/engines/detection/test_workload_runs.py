@@ -129,6 +129,26 @@ def test_the_name_of_a_planner_stands_for_its_plan_where_that_pays() -> None:
     }
 
 
+def test_no_plan_is_made_where_queries_are_counted_before_matches_are_listed() -> None:
+    made = []
+
+    @cep.workload_planner("NOTED")
+    def noted(problem, rng):
+        made.append(problem)
+        return dict.fromkeys(problem.scratch)
+
+    items = "A a, B b, C c"
+    ends = ["", *(f", {type} d" for type in "DEFGH")]
+    texts = {f"q{end[2:3]}": f"PATTERN SEQ({items}{end}) WITHIN 200 units" for end in ends}
+    workload, stream = cep.Workload(texts), of_types(40_000)
+    counted = cep.evaluate(workload, stream, "NOTED", output="count")
+    assert not made and counted["q"].choice.evaluator != "tree"
+    joined = cep.evaluate(workload, stream, "NOTED", evaluator="tree", output="count")
+    assert len(made) == 1
+    for query, its in counted.items():
+        assert its.metrics.matches == joined[query].metrics.matches > 0
+
+
 def test_each_query_runs_by_itself_where_planning_does_not_pay() -> None:
     short = cep.evaluate(FAMILY, of_types(100), "CHASE")
     assert short.steps["source"].isna().all()
