@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ipykernel.kernelapp import IPKernelApp
 
 from cepbench.presentation.commands.output import progress, write_table
 from cepbench.progress import progress_bar
@@ -246,9 +247,8 @@ def test_progress_is_for_terminals_alone(capsys, monkeypatch) -> None:
     with progress("working"):
         pass
     assert capsys.readouterr() == ("", "")
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    assert progress_bar(range(3)).disable
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert not IPKernelApp.initialized() and progress_bar(range(3)).disable
+    monkeypatch.setattr(IPKernelApp, "initialized", lambda: True)
     assert not progress_bar(range(3)).disable and progress_bar(shown=False).disable
 
 
