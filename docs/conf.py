@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from docutils import nodes
 from pygments.lexers import TextLexer
 from sphinx.domains.python import PythonDomain
+from sphinx.pycode.parser import Parser
 from sphinx.util.docutils import SphinxDirective
 
 HERE = Path(__file__).resolve().parent
@@ -112,10 +115,8 @@ class QuickPythonDomain(PythonDomain):
         return super().find_obj(env, modname, classname, name, *of)
 
 
-def _write_packages(app: Any) -> None:
-    """Write a page for each package, of all its modules, where it changed."""
-    folder = Path(app.srcdir) / "reference" / "_generated"
-    folder.mkdir(parents=True, exist_ok=True)
+def _packages(app: Any) -> dict[str, list[str]]:
+    """Pages of the reference, and the modules on each; none on a page that is not wanted."""
     root = HERE.parent / "cepbench"
     pages = {"errors": ["cepbench.errors"]}
     for file in sorted(root.glob("*/**/*.py")):
@@ -125,13 +126,21 @@ def _write_packages(app: Any) -> None:
         # A room of a few packages has a page for each of them.
         name = "-".join(inside.parts[:-1][:2])
         pages.setdefault(name, []).append(".".join(("cepbench", *inside.with_suffix("").parts)))
+    wanted = app.config.packages.split(",") if app.config.packages else pages
+    return {name: modules if name in wanted else [] for name, modules in pages.items()}
+
+
+def _write_packages(app: Any) -> None:
+    """Write a page for each package, of all its modules, where it changed."""
+    folder = Path(app.srcdir) / "reference" / "_generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = _packages(app)
     for page in folder.glob("*.rst"):
         if page.stem not in pages:  # of a package that is no more
             page.unlink()
     for name, modules in pages.items():
         lines = [name, "=" * len(name), ""]
-        wanted = app.config.packages.split(",") if app.config.packages else pages
-        for module in modules if name in wanted else ():
+        for module in modules:
             short = module.rpartition(".")[2].replace("_", r"\_")
             if len(modules) > 1:
                 lines += [short, "-" * len(short), ""]
@@ -141,6 +150,14 @@ def _write_packages(app: Any) -> None:
             page.write_text(text, encoding="utf-8")
 
 
+def _import_all(app: Any, env: Any, documents: list[str]) -> None:
+    """Import what is to be read before Sphinx forks processes that read it: each would do so for itself."""
+    pages = _packages(app)
+    for name in documents:
+        for module in pages.get(name.removeprefix("reference/_generated/"), ()):
+            import_module(module)
+
+
 def _as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Show the docstring of the magic, which IPython prints for ``%%cep?``, verbatim."""
     if name == "cepbench.presentation.app.magic.cep":
@@ -148,6 +165,11 @@ def _as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: l
 
 
 def setup(app: Any) -> None:
+    # Neither is shown: where each definition ends takes a seventh of the time to find, messages for the developers
+    # of Sphinx a twentieth to write.
+    Parser.parse_definition = lambda self: None  # type: ignore[method-assign]
+    logging.getLogger("sphinx").setLevel(logging.INFO)
+    app.parallel += app.parallel > 1  # one of them does not write, but waits for the others
     # Some packages, comma-separated, for a test that does not need all docstrings.
     app.add_config_value("packages", "", "env", str)
     app.add_directive("public-names", PublicNames)
@@ -155,4 +177,5 @@ def setup(app: Any) -> None:
     app.add_lexer("cep", TextLexer)
     app.add_domain(QuickPythonDomain, override=True)
     app.connect("builder-inited", _write_packages)
+    app.connect("env-before-read-docs", _import_all)
     app.connect("autodoc-process-docstring", _as_it_is)
