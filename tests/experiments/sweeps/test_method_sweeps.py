@@ -338,13 +338,13 @@ def test_a_sweep_file_of_methods_runs_on_spark(spark: SparkSession, tmp_path: Pa
     described = asked.describe()
     assert "methods     a-seq, two-step" in described and "workload both" in described
     assert "strategies" not in described
-    config = asked.config(sweep_data(spark, asked, tmp_path, progress=False))
+    config = asked.config(sweep_data(spark, asked, tmp_path))
     assert restrictions(config) == [
         "A run ends when it lists more than 1,000,000 matches; what it took until then is a bound.",
         "1 pattern chosen by hand, each method run once.",
         "1 workload chosen by hand, each method run once.",
     ]
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert (results["status"] == OK).all(), results["reason"].dropna().unique()
     assert results["pattern_id"].tolist() == [*["user-two"] * 2, *["workload-both"] * 2]
     for spec in workload_of(config, {"": dict.fromkeys(TICKERS, 1.0)}):

@@ -184,7 +184,7 @@ def test_a_file_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     sweep = read_sweep(tmp_path / "mine.toml")
     assert "  planners    NAIVE, CHASE\n" in sweep.describe()
     config = sweep.config(sweep_data(spark, sweep, tmp_path))
-    rows = run_sweep(spark, config, tmp_path / "results", progress=False)
+    rows = run_sweep(spark, config, tmp_path / "results")
     assert (rows["status"] == OK).all(), rows["reason"].dropna().unique()
     assert len(rows) == 2 and rows["digest"].nunique() == 1 and rows["matches"].iloc[0] > 0
     assert set(query_rows(rows)["query"]) == {"q1", "q2"}

@@ -84,7 +84,7 @@ if __name__ == "__main__":
         generators=["SLOW", "DP-B"], window="1 minutes",
     )
     spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
-    sweep.run_sweep(spark, config, sys.argv[2], progress=False)
+    sweep.run_sweep(spark, config, sys.argv[2])
 """
 
 
@@ -146,7 +146,7 @@ def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: in
 
 def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     generators = default_generators()
     expected = set(
         Grid(generators=generators, evaluators=["lazy-nfa", "tree"], repetitions=2).cells()
@@ -164,14 +164,14 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert identity["data_made_from"]["events"] == 30 * 55
     assert results["configuration"].nunique() == 1
     # Complete: nothing runs again, not even with no Spark at hand.
-    again = run_sweep(None, config, tmp_path / "out", progress=False)  # type: ignore[arg-type]
+    again = run_sweep(None, config, tmp_path / "out")  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(again, results)
 
 
 def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
     data = write_events(tmp_path / "data", [6, 9, 12, 9, 6], seconds=90)
     config = small(data, patterns=1, repetitions=1, generators=["GREEDY", "DP-B"])
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert len(results) == 2 * 2 * 2
     stream = EventStream.from_parquet(data)
     for row in results.to_dict("records"):
@@ -206,8 +206,8 @@ def test_plans_on_streams_of_chosen_selectivity(spark: SparkSession, tmp_path: P
         encoding="utf-8",
     )
     asked = read_sweep(file)
-    paths = sweep_data(spark, asked, tmp_path, progress=False)
-    results = run_sweep(spark, asked.config(paths), tmp_path / "out", progress=False)
+    paths = sweep_data(spark, asked, tmp_path)
+    results = run_sweep(spark, asked.config(paths), tmp_path / "out")
     assert len(results) == 2 * 2 * 4
     is_one = results["pattern"].str.contains("Oracle")
     assert (results["status"] == is_one.map({True: OK, False: REFUSED})).all()
@@ -252,8 +252,8 @@ def test_windows_go_with_streams_and_outputs_vary(spark: SparkSession, tmp_path:
         encoding="utf-8",
     )
     asked = read_sweep(file)
-    paths = sweep_data(spark, asked, tmp_path, progress=False)
-    results = run_sweep(spark, asked.config(paths), tmp_path / "out", progress=False)
+    paths = sweep_data(spark, asked, tmp_path)
+    results = run_sweep(spark, asked.config(paths), tmp_path / "out")
     assert (results["status"] == OK).all(), results["reason"].dropna().unique()
     assert results.groupby(["output", "repetition"]).size().tolist() == [2] * 4
     assert {*zip(results["stream"], results["window"], strict=True)} == {
@@ -282,7 +282,7 @@ def test_every_pattern_set_strategy_and_weight(
         generators=["GREEDY", "DP-B"],
         repetitions=1,
     )
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert list(results["pattern_set"].unique()) == list(PATTERN_SETS)
     assert len(results) == 5 * 3 * 2 * 2
     assert (results["status"] == OK).all(), results["reason"].dropna().unique()
@@ -315,9 +315,9 @@ def test_streams_and_windows_vary(
         user_patterns={"rising": rising},  # type: ignore[arg-type]
         generators=("EFREQ", "DP-B"), repetitions=1, max_partial_matches=1e3,
     )  # fmt: skip
-    table = estimate_sweep(spark, config, tmp_path / "out", progress=False)
+    table = estimate_sweep(spark, config, tmp_path / "out")
     assert table["patterns"].tolist()[-1] == 3 and (table["core_seconds"] > 0).all()
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert (results["status"] == OK).all(), results["reason"].unique()
     assert len(results) == 3 * 2 * 2 * 2
     assert not results[["stream", *IDENTITY]].duplicated().any()
@@ -341,7 +341,7 @@ def test_streams_and_windows_vary(
     (tmp_path / "out" / "results.parquet").unlink()
     lacking = tmp_path / "out" / "journals" / "user-rising@five.jsonl"
     lacking.write_bytes(b"".join(kept[lacking.name].splitlines(keepends=True)[:3]))
-    again = run_sweep(spark, config, tmp_path / "out", progress=False)
+    again = run_sweep(spark, config, tmp_path / "out")
     assert len(again) == len(results)
     changed = {name for name, text in journals(tmp_path / "out").items() if text != kept[name]}
     assert changed == {lacking.name}
@@ -356,7 +356,7 @@ def test_regimes_lie_side_by_side(spark: SparkSession, data: Path, tmp_path: Pat
         },
     }  # fmt: skip
     config = small(data, generators=["EFREQ", "DP-B"], repetitions=1, regimes=regimes)
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert (results["status"] == "ok").all()
     assert results.groupby("regime")["pattern_id"].nunique().to_dict() == {"sparse": 8, "dense": 4}
     assert list(results["regime"].unique()) == ["sparse", "dense"]
@@ -419,7 +419,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
         }
         | {"data": data}
     )
-    assert len(run_sweep(spark, config, folder, progress=False)) == rows
+    assert len(run_sweep(spark, config, folder)) == rows
     assert_kept_and_completed(folder, kept, patterns=8)
     results = read_results(folder)
     assert set(results["strategy"]) == {"any", "consuming"} and set(results["alpha"]) == {0, 0.5}
@@ -480,14 +480,14 @@ def test_an_interrupted_sweep_goes_on(spark: SparkSession, data: Path, tmp_path:
     watcher.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_sweep(spark, config, tmp_path, progress=False)
+            run_sweep(spark, config, tmp_path)
     finally:
         over.set()
         watcher.join()
     kept = journals(tmp_path)
     assert sum(text.count(b"\n") for text in kept.values()) >= 20
     assert not (tmp_path / "results.parquet").exists()
-    run_sweep(spark, config, tmp_path, progress=False)
+    run_sweep(spark, config, tmp_path)
     assert_kept_and_completed(tmp_path, kept, patterns=12)
 
 
@@ -512,7 +512,7 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
 
     plan_generator("FILE", kind="order")(beside.backwards)
     config = small(data, sizes=[3], generators=["EFREQ", "NOTEBOOK", "FILE"])
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
     plans = results.groupby(["generator", "pattern_id"], sort=False)["plan"].first()
     pd.testing.assert_series_equal(plans["NOTEBOOK"], plans["EFREQ"])
@@ -534,7 +534,7 @@ def test_users_evaluators_travel_with_their_options(
         data, sizes=[3], patterns=1, repetitions=1, generators=["EFREQ"],
         evaluators=["tree", "halves"], options={"halves": {"parts": [1, 2]}},
     )  # fmt: skip
-    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    results = run_sweep(spark, config, tmp_path / "out")
     assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
     runs = results.groupby(["evaluator", "options"]).size()
     assert runs.to_dict() == {
@@ -551,7 +551,7 @@ def test_a_generator_may_fail_or_refuse_in_some_patterns(
     plan_generator("PICKY", kind="order")(notebook["picky"])
     plan_generator("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
     config = small(data, generators=["PICKY", "SMALL-ONLY", "DP-LD"])
-    results = run_sweep(spark, config, tmp_path, progress=False)
+    results = run_sweep(spark, config, tmp_path)
     by_size = results.groupby(["generator", "size"])["status"].unique().map(list)
     assert by_size["PICKY"].tolist() == [[OK], [ERROR]]
     assert by_size["SMALL-ONLY"].tolist() == [[OK], [REFUSED]]
@@ -571,7 +571,7 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
     with ResultsStore(tmp_path, sweep.identity_of(config, [PLAN_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
-        run_sweep(spark, replace(config, seed=1), tmp_path, progress=False)
+        run_sweep(spark, replace(config, seed=1), tmp_path)
     PLAN_GENERATORS.remove("IDEA")
 
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
@@ -579,14 +579,14 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
 
     plan_generator("IDEA", kind="order")(idea)
     with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
-        run_sweep(spark, config, tmp_path, progress=False)
+        run_sweep(spark, config, tmp_path)
 
 
 def test_what_cannot_be_measured_is_told_with_its_pattern(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(DatasetError, match="no data set or Parquet file"):
-        run_sweep(spark, small(tmp_path / "nothing"), tmp_path / "out", progress=False)
+        run_sweep(spark, small(tmp_path / "nothing"), tmp_path / "out")
     config = small(data, sizes=[3], patterns=1, repetitions=1, generators=["EFREQ"])
     with ResultsStore(tmp_path / "out", sweep.identity_of(config, [])) as store:
         # As if somebody had edited the file.
@@ -595,7 +595,7 @@ def test_what_cannot_be_measured_is_told_with_its_pattern(
     with pytest.raises(
         ExperimentError, match=r"2 of 2 patterns .*-3-0000: StatisticsError: .*many"
     ):
-        run_sweep(spark, config, tmp_path / "out", progress=False)
+        run_sweep(spark, config, tmp_path / "out")
 
 
 def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
@@ -603,14 +603,14 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
 ) -> None:
     config = small(data, share_equal_plans=True)
     folder = tmp_path / "out"
-    alone = run_sweep(spark, config, folder, progress=False)
+    alone = run_sweep(spark, config, folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
     plan_generator("MINE", kind="order")(notebook["mine"])
     assert not is_finished(folder) and is_finished(folder, [])
-    results = run_sweep(spark, config, folder, progress=False)
+    results = run_sweep(spark, config, folder)
     assert is_finished(folder)
     for path, content in before.items():
         assert path.read_bytes() == content or path.name == "sweep.pid", path

@@ -121,7 +121,6 @@ def run_sweep(
     path: str | Path,
     *,
     user_defined: Sequence[str] | None = None,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Measure a workload, or resume an earlier, killed run of the same sweep.
 
@@ -151,15 +150,13 @@ def run_sweep(
         Names of user-defined plan generators to measure on the same patterns, each in a folder
         within that of the sweep, so that finished rows of the others are kept. By default all
         that are registered if the configuration names no generators, else none.
-    progress
-        Whether to show a bar with finished patterns and the time that is left.
     """
     if user_defined is None:
         user_defined = user_defined_generators() if config.generators is None else ()
-    _measured(spark, config, Path(path), progress=progress)
+    _measured(spark, config, Path(path))
     for name in user_defined:
         part = replace(config, generators=(name,), plans=(), policies=())
-        _measured(spark, part, user_folder(path, name), beside=Path(path), progress=progress)
+        _measured(spark, part, user_folder(path, name), beside=Path(path))
     return finished_results(config, path, user_defined)
 
 
@@ -189,12 +186,7 @@ def finished_results(
 
 
 def _measured(
-    spark: SparkSession,
-    config: SweepConfig,
-    path: Path,
-    *,
-    beside: Path | None = None,
-    progress: bool,
+    spark: SparkSession, config: SweepConfig, path: Path, *, beside: Path | None = None
 ) -> None:
     """Fill one folder; with ``beside``, from the patterns and statistics of a finished sweep."""
     config, generators = resolved(config)
@@ -210,7 +202,7 @@ def _measured(
         specs = drawn_workload(spark, config, keep)
         if beside is None:
             store.kept("draws", partial(count_draws, specs))
-        tasks = tasks_of(spark, config, specs, keep, progress=progress)
+        tasks = tasks_of(spark, config, specs, keep)
         pending = [
             task
             for task in tasks
@@ -227,7 +219,7 @@ def _measured(
             pickled(config, generators),
             beside and beside.resolve(),
         )
-        failures = _run(spark, job, pending, len(next(iter(cells.values()))), progress=progress)
+        failures = _run(spark, job, pending, len(next(iter(cells.values()))))
         if failures:
             raise ExperimentError(
                 f"{len(failures)} of {len(tasks)} patterns could not be measured; the first: "
@@ -341,18 +333,13 @@ def cardinalities_by_stream(
 
 
 def tasks_of(
-    spark: SparkSession,
-    config: SweepConfig,
-    specs: Sequence[PatternSpec],
-    keep: Keep,
-    *,
-    progress: bool,
+    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec], keep: Keep
 ) -> list[Task]:
     """Each pattern on each stream, with its statistics there under each window if plans need any."""
     generators = resolved(config)[1]
 
     def measured(data: str, patterns: Mapping[str, Pattern]) -> dict[str, Any]:
-        found = measure_statistics(spark, data, patterns, seed=config.seed, progress=progress)
+        found = measure_statistics(spark, data, patterns, seed=config.seed)
         return {name: each.to_dict() for name, each in found.items()}
 
     tasks = []
@@ -400,9 +387,7 @@ def pickled(config: SweepConfig, generators: Sequence[PlanGenerator]) -> bytes:
         return bytes(cloudpickle.dumps((named, theirs, cost)))
 
 
-def _run(
-    spark: SparkSession, job: SweepJob, pending: Sequence[Task], cells: int, *, progress: bool
-) -> list[str]:
+def _run(spark: SparkSession, job: SweepJob, pending: Sequence[Task], cells: int) -> list[str]:
     """Measure the pending patterns, a task each; returns the reasons of failures."""
     known: dict[str, tuple[int, int]] = {}
     before = count_rows(job.folder, known)
@@ -415,7 +400,6 @@ def _run(
             unit="pattern",
             # Where runs take a minimum time together, there are more rows than cells.
             finished=lambda: min((count_rows(job.folder, known) - before) // cells, len(pending)),
-            progress=progress,
         )
     except DatasetError as error:
         raise ExperimentError(
@@ -480,15 +464,12 @@ def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
     return replace(statistics, stream_rate=sum(by_type.values()) or None)
 
 
-def sweep_data(
-    spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
-) -> dict[str, Path]:
+def sweep_data(spark: SparkSession, sweep: Sweep, root: str | Path) -> dict[str, Path]:
     """The path of each stream of a sweep; streams that are missing are generated first.
 
     See :func:`cepbench.experiments.sweeps.sweep_file.data_paths`, also for errors.
 
-    ``root``: folder for generated streams, which all sweeps share. ``progress``: whether to show a
-    progress bar after a few seconds.
+    ``root``: folder for generated streams, which all sweeps share.
     """
     found = data_paths(sweep, root)
     missing = {
@@ -496,9 +477,9 @@ def sweep_data(
     }
     if len(missing) > 1:  # each as a whole beside others: most are one file
         made = [*missing.items()]
-        run_job(spark, _make, made, name="generate", unit="stream", progress=progress)
+        run_job(spark, _make, made, name="generate", unit="stream")
     for name, stream in sweep.generated.items():
-        generate_stream(spark, found[name], stream, progress=progress)
+        generate_stream(spark, found[name], stream)
     return found
 
 
@@ -507,9 +488,7 @@ def _make(its: tuple[Path, GeneratedStream]) -> None:
     make_stream(*its)
 
 
-def estimate_sweep(
-    spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
-) -> pd.DataFrame:
+def estimate_sweep(spark: SparkSession, config: SweepConfig, path: str | Path) -> pd.DataFrame:
     """Estimate the duration of :func:`cepbench.experiments.sweeps.on_spark.job.run_sweep`.
 
     A sample of the patterns is read, planned, and run on parts of its events, one pattern a core.
@@ -533,9 +512,7 @@ def estimate_sweep(
         specs = drawn_workload(spark, config, store.kept)
         sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
         began = time.perf_counter()
-        tasks = tasks_of(
-            spark, config, [each.spec for each in sample], lambda _, make: make(), progress=progress
-        )
+        tasks = tasks_of(spark, config, [each.spec for each in sample], lambda _, make: make())
         groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
         measuring = cores * (time.perf_counter() - began) * groups
         compile_kernels()
@@ -551,7 +528,6 @@ def estimate_sweep(
             unit="pattern",
             partitions=len(tasks),
             finished=lambda: sum(1 for _ in kept.glob("*.json")),
-            progress=progress,
         )
         table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
         write_estimate(store.path, table)
