@@ -173,26 +173,32 @@ def measure_all(sweeps: Sequence[StudySweep]) -> Iterator[StudySweep]:
                 yield sweep
 
 
-def measured_sweep(
-    name: str,
+def measured_sweeps(
+    names: Sequence[str],
     profile: str,
     data: str | Path,
     *,
     seed: int = 0,
     fresh: bool = False,
     **changes: Any,
-) -> StudySweep:
-    """Measure a sweep of a study, or read it where it is finished; ``fresh`` measures it again.
+) -> list[StudySweep]:
+    """Measure sweeps of a study, or read those that are finished; ``fresh`` measures them again.
 
-    Registered user-defined plan generators are measured beside those of the sweep. Parameters are
+    Registered user-defined plan generators are measured beside those of the sweeps. Parameters are
     those of :func:`study_sweep`.
 
     Raises ExperimentError if there is no such sweep, profile or key, or a pattern could not be
     measured.
     """
-    sweep = study_sweep(name, profile, data, seed=seed, **changes)
-    if fresh:
+    sweeps = [study_sweep(name, profile, data, seed=seed, **changes) for name in names]
+    for sweep in sweeps if fresh else ():
         sweep.discard()
-    if not sweep.is_finished:
-        sweep.measure()
+    for _ in measure_all([sweep for sweep in sweeps if not sweep.is_finished]):
+        pass
+    return sweeps
+
+
+def measured_sweep(name: str, profile: str, data: str | Path, **settings: Any) -> StudySweep:
+    """One sweep, as :func:`measured_sweeps` measures or reads several."""
+    (sweep,) = measured_sweeps([name], profile, data, **settings)
     return sweep
