@@ -349,7 +349,8 @@ def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
         missing where one of the runs did not end well.
     """
     own = _selected(logs, selection)
-    wide = own.set_index([*_KEY, *_VARIANT])["log"].unstack(_VARIANT)
+    varied = [name for name in _VARIANT if name == "generator" or own[name].nunique() > 1]
+    wide = own.set_index([*_KEY, *varied])["log"].unstack(varied)
     names = wide.columns.get_level_values("generator")
     return pd.DataFrame(
         {

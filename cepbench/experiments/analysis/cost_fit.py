@@ -95,9 +95,10 @@ def _covariance(one: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.n
 
 def _ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Ranks in each resample, shape (resamples, points); equal values share the mean of theirs."""
-    distinct, place = np.unique(values, return_inverse=True)
-    counts = np.zeros((len(weights), len(distinct)))
-    np.add.at(counts.T, place, weights.T)
+    _, place = np.unique(values, return_inverse=True)
+    rising = np.argsort(place, kind="stable")  # sums of neighbours are quicker than of places
+    begins = np.flatnonzero(np.diff(place[rising], prepend=-1))
+    counts = np.add.reduceat(weights[:, rising].astype(float), begins, axis=1)
     return np.asarray((np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, place])
 
 
