@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import Any
 
 import nbformat
@@ -115,10 +115,16 @@ def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
-    timer = Timer(3.0, kill_kernels)
-    timer.start()
     began = time.monotonic()
+
+    def killed_when_it_runs() -> None:
+        while not (tmp_path / "runs").exists() and time.monotonic() < began + 30:
+            time.sleep(0.05)
+        kill_kernels()
+
+    killer = Thread(target=killed_when_it_runs)
+    killer.start()
     with pytest.raises((ReportError, RuntimeError)):
-        ran(tmp_path, "import time; time.sleep(60)")
-    timer.cancel()
+        ran(tmp_path, "open('runs', 'w'); import time; time.sleep(60)")
+    killer.join()
     assert time.monotonic() - began < 30
