@@ -123,6 +123,6 @@ def _conditions(draw: st.DrawFn, items: list[tuple[str, str]]) -> str:
         return f"{one}.{draw(st.sampled_from('xy'))} {draw(st.sampled_from(OPERATORS))} 1"
     pairs = (
         "{0}.x {2} {1}.x", "{0}.y = {1}.y", "{0}.s = {1}.s", "{0}.x + {1}.y {2} 1", "[s]", "[y]",
-        "({0}.x {2} {1}.x OR {0}.y = 1)",
+        "({0}.x {2} {1}.x OR {0}.y = 1)", "{0}.x = {1}.y", "{0}.x + 1 = {1}.y",
     )  # fmt: skip
     return draw(st.sampled_from(pairs)).format(one, two, draw(st.sampled_from(OPERATORS)))

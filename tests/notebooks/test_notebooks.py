@@ -17,6 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 import cepbench as cep
 from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planning.planners.registry import default_generators
+from cepbench.presentation.reporting.forked_kernels import Kernel
 from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
 from cepbench.presentation.reporting.site import build_report, publish_report
 from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_notebook, write_plugin
@@ -27,6 +28,9 @@ def test_notebooks_are_without_outputs() -> None:
     for path in PATHS:
         cells = nbformat.read(path, as_version=4).cells
         assert not any(cell.get("outputs") for cell in cells)
+
+
+WARNING = "import warnings; warnings.warn('too few patterns')"
 
 
 def write_own(folder: Path, *sources: str) -> Path:
@@ -41,10 +45,8 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None
     assert "so far 5" in executed.read_text(encoding="utf-8")
 
 
-def test_a_kernel_that_shuts_down_is_not_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would log the interrupt as an error now and then."""
+def test_a_run_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that warns, which is no error: what is recorded of it, its folder, and its end."""
     sent: list[int] = []
     send = LocalProvisioner.send_signal
 
@@ -53,20 +55,14 @@ def test_a_kernel_that_shuts_down_is_not_interrupted(
         await send(self, signum)
 
     monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
-    run_notebook(write_own(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
+    path = write_own(tmp_path, "n = 1", "import os; print(os.listdir())", WARNING)
+    read = ["data/sweeps/a-0/results.parquet"]
+    executed = run_notebook(path, tmp_path / "out" / "own.ipynb", {}, sweeps=read)
+    # It would log the interrupt as an error now and then.
     assert signal.SIGINT not in sent  # on a busy machine it may have to be terminated
-
-
-def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
-    """A kernel's sockets are in a folder of its own, not beside the notebook, for all to take."""
-    path = write_own(tmp_path, "n = 1", "import os; print(os.listdir())")
-    executed = run_notebook(path, tmp_path / "out" / "own.ipynb", {})
-    assert set(ast.literal_eval(executed.cells[-1].outputs[0].text)) == {"own.ipynb", "out"}
-
-
-def test_what_a_run_read_and_ran_on_is_recorded(tmp_path: Path) -> None:
-    path, read = write_own(tmp_path, "n = 1", "n"), ["data/sweeps/a-0/results.parquet"]
-    found = run_notebook(path, tmp_path / "out" / "own.ipynb", {}, sweeps=read).metadata["cepbench"]
+    # A kernel's sockets are in a folder of its own, not beside the notebook, for all to take.
+    assert set(ast.literal_eval(executed.cells[-2].outputs[0].text)) == {"own.ipynb", "out"}
+    found = executed.metadata["cepbench"]
     assert found["sweeps"] == read
     assert found["machine"]["cores"] and found["versions"]["cepbench"] == cep.__version__
     assert "commit" in found and found["memory"] > 0
@@ -140,8 +136,9 @@ def test_a_parameter_that_is_not_declared_ends_a_run_by_plain_papermill(tmp_path
     path = write_own(tmp_path, *sources)
     with pytest.raises(PapermillExecutionError) as failed:
         papermill.execute_notebook(
-            path, tmp_path / "x.ipynb", {"profil": "full"}, cwd=tmp_path, progress_bar=False
-        )
+            path, tmp_path / "x.ipynb", {"profil": "full"}, cwd=tmp_path, progress_bar=False,
+            kernel_manager_class=Kernel,
+        )  # fmt: skip
     assert failed.value.ename == "ReportError"
     assert "no parameter 'profil' in this notebook; did you mean 'profile'?" in failed.value.evalue
 
@@ -156,8 +153,7 @@ def test_every_notebook_checks_what_it_is_handed(path: Path) -> None:
 
 
 def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
-    path = write_own(tmp_path, "n = 1", "import warnings; warnings.warn('too few patterns')")
-    run_notebook(path, tmp_path / "out" / "own.ipynb", {})
+    path = write_own(tmp_path, "n = 1", WARNING)
     with pytest.raises(ReportError, match=r"own\.ipynb, cell 2 warns: .*too few patterns"):
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
 

@@ -30,7 +30,7 @@ def test_hanging_tests_are_ended_and_named(tmp_path: Path) -> None:
     assert 0 < limits["timeout"] < limits["faulthandler_timeout"]
     (tmp_path / "test_hanging.py").write_text(HANGING, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
-    command += ["--rootdir", tmp_path, "-n", "1", "-o", "timeout=1", "-o", "faulthandler_timeout=3"]
+    command += ["--rootdir", tmp_path, "-n1", "-o", "timeout=0.5", "-o", "faulthandler_timeout=2"]
     done = subprocess.run(
         [*command, "test_hanging.py"], cwd=tmp_path, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, encoding="utf-8", timeout=300,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
 from typer.testing import CliRunner
 
 import cepbench as cep
 from cepbench.presentation.commands.app import app
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
     from pyspark.sql import SparkSession
 
 PATTERN = "PATTERN SEQ(CSCO a, MSFT b) WHERE a.difference < b.difference WITHIN 20 minutes"
@@ -50,16 +49,6 @@ def test_the_command(spark: SparkSession, expected: cep.Result, tmp_path: Path) 
     assert counted(pd.read_parquet(written)) == counted(expected.matches)
     assert "another name" in run("--output", str(written), code=2)
     assert "--limit" in run("--limit", "3", code=2)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[InteractiveShell]:
-    found = InteractiveShell.instance(ipython_dir=str(tmp_path))
-    found.history_manager.enabled = False
-    found.run_line_magic("load_ext", "cepbench")
-    yield found
-    found.reset()
-    InteractiveShell.clear_instance()
 
 
 def test_the_magic(spark: SparkSession, expected: cep.Result, shell: InteractiveShell) -> None:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.detection.evaluate import evaluate
@@ -19,55 +17,11 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
 from cepbench.streams.numeric import NumericReader
-from tests.budgets import examples
-from tests.engines.detection.checks import found_in
-from tests.engines.detection.constructs import (
-    FAMILIES,
-    GROUP_FAMILIES,
-    able,
-    branch_plans,
-    construct_cases,
-)
-from tests.engines.detection.strategies import batches_of, events_of, stream_of
-from tests.naive.matcher import labelled_matches
+from tests.engines.detection.strategies import events_of, stream_of
 
 pytestmark = pytest.mark.kernel
 
 REBUILDING = replace(ZSTREAM, adopts=False)
-
-
-@pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction", "groups"])
-@given(data=st.data())
-@examples(2)
-def test_switches_inside_a_window(family: str, data: st.DataObject) -> None:
-    """From every plan to every other one, with the buffers and without."""
-    case = data.draw(construct_cases((FAMILIES | GROUP_FAMILIES)[family], sizes=(3, 4)))
-    pattern = case.pattern
-    assume(pattern.window.length and "zstream" in able(pattern))
-    trees = branch_plans("zstream", pattern).filter(lambda plan: plan.kind == "tree")
-    plan = data.draw(trees)
-    size = data.draw(st.integers(1, 9))
-    detectors = [
-        AdaptiveDetector(
-            pattern, evaluator=evaluator, policy="static", initial=plan, batch_size=size, output=output
-        )
-        for evaluator in (ZSTREAM, REBUILDING)
-        for output in ("matches", "count")
-    ]  # fmt: skip
-    found, counted = [], [0, 0]
-    for batch in data.draw(batches_of(case.stream)):
-        adopted, number, rebuilt, its_number = (each.push(batch) for each in detectors)
-        found += found_in(pattern, adopted)
-        assert set(found_in(pattern, rebuilt)) == set(found_in(pattern, adopted))
-        counted[0] += number
-        counted[1] += its_number
-        assert counted == [len(found)] * 2
-        plan = data.draw(trees)
-        for each in detectors:
-            each.switch(plan)
-    found += found_in(pattern, detectors[0].flush())
-    assert len(found) == len(set(found)), "the same match twice"
-    assert set(found) == labelled_matches(pattern, case.events)
 
 
 def engine_along(pattern: Pattern, tree: Any, reader: NumericReader) -> ZStreamEngine:

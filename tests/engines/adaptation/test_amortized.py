@@ -54,8 +54,8 @@ def test_a_short_run_is_left_alone() -> None:
 
 def test_a_long_run_follows_the_stream() -> None:
     pattern = UNCONDITIONAL
-    found, again = (cep.adapt(pattern, DRIFT, **HOW) for _ in range(2))
-    assert found.switches["position"].tolist() == again.switches["position"].tolist()
+    found = cep.adapt(pattern, DRIFT, **HOW)
+    assert not found.switches.empty
     assert (found.switches["position"] >= SEGMENT).all()
     assert found.plan.order[0] == "c"
     assert found.metrics.matches == cep.evaluate(pattern, DRIFT, found.plan).metrics.matches

@@ -91,12 +91,12 @@ def test_counts_graphs_and_lists_are_sampled_alike() -> None:
 @only_compiled
 def test_of_a_number_that_could_not_be_listed() -> None:
     """Three uniform events in order: the middle one is in the middle of them on average."""
-    frame = pd.DataFrame({"type": "A", "time": np.arange(3_000), "x": np.arange(3_000.0)})
+    frame = pd.DataFrame({"type": "A", "time": np.arange(1_500), "x": np.arange(1_500.0)})
     stream = cep.EventStream.from_pandas(frame, type="type", time="time")
     result = cep.evaluate("PATTERN SEQ(A a, A b, A c) WITHIN 9000 units", stream, output="count")
-    assert result.metrics.matches == comb(3_000, 3)
+    assert result.metrics.matches == comb(1_500, 3)
     drawn = result.sample(100, seed=5)
     assert (drawn["a"] < drawn["b"]).all() and (drawn["b"] < drawn["c"]).all()
     # Of uniform order statistics: means of quarters, deviations of at most 0.23.
     for place, name in enumerate("abc", 1):
-        assert abs(drawn[name].mean() / 3_000 - place / 4) < 4 * 0.23 / 10
+        assert abs(drawn[name].mean() / 1_500 - place / 4) < 4 * 0.23 / 10

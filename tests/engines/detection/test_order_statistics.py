@@ -225,8 +225,7 @@ def test_partitions_of_the_past_go_without_further_events_of_the_pattern() -> No
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("few", [-(1 << 40), 1 << 40], ids=["trees", "scans"])
-def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
+def test_windows_that_move_over_a_long_stream(scope: str) -> None:
     """Trees are built anew many times, also within a batch."""
     rng = np.random.default_rng(4)
     events = pd.DataFrame(
@@ -265,19 +264,21 @@ def test_windows_that_move_over_a_long_stream(scope: str, few: int) -> None:
         asked = f"COUNT, COUNT(b.x), SUM(a.i), SUM(b.i), AVG({last}.i)"
         text = f"PATTERN {structure} WHERE [k] AND {compared} AGG {asked} WITHIN 90 units"
         stream = stream_of(events)
-        with scanning(few):
-            found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
-            live = cep.Aggregator(text, "order-statistics", scope=scope)
-        assert max(row.values[0] for row in found) > 10
-        assert found == cep.aggregate(text, stream, twin, scope=scope).rows
-        assert [row for batch in stream.batches(400) for row in live.take(batch)] == found
+        due = cep.aggregate(text, stream, twin, scope=scope).rows
+        assert max(row.values[0] for row in due) > 10
+        for few in (-(1 << 40), 1 << 40):
+            with scanning(few):
+                found = cep.aggregate(text, stream, "order-statistics", scope=scope).rows
+                live = cep.Aggregator(text, "order-statistics", scope=scope)
+            assert found == due
+            assert [row for batch in stream.batches(400) for row in live.take(batch)] == due
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("scope", SCOPES)
 def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
     """Those that are forbidden share timestamps with others, and items, and leave the window one by one."""
-    for seed in seeds(3):
+    for seed in seeds(1):
         rng = np.random.default_rng(seed)
         events = pd.DataFrame(
             {

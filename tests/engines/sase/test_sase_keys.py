@@ -2,90 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.reach import with_shared_keys
-from tests.budgets import examples
 from tests.engines.detection.checks import check, check_in_batches
-from tests.engines.detection.strategies import Case, batches_of
-from tests.engines.detection.test_implied_equalities import OTHERS
+from tests.engines.detection.strategies import Case
 from tests.naive.automaton import automaton_matches
 
 ENGINES = ("sase", "sase-basic", "sase-backtrack")
-
-
-@st.composite
-def keyed_frames(draw: st.DrawFn) -> pd.DataFrame:
-    """Events of two keys, few of which are missing, and of few types."""
-    number, text = st.sampled_from([0.0, 0.0, 1.0, 1.0, np.nan]), st.sampled_from("ppqq")
-    row = st.tuples(st.sampled_from("AABBC"), st.sampled_from([0, 1, 1, 1]), number, number, text)
-    size = draw(st.sampled_from([5, 9, 9, 12]))
-    events = draw(st.lists(row, min_size=size, max_size=size))
-    found = pd.DataFrame(events, columns=["type", "time", "x", "y", "s"])
-    found["type"] = pd.Categorical(found["type"], categories=list("ABCD"))
-    return found.assign(time=found["time"].astype(np.int64).cumsum())
-
-
-@st.composite
-def tied_cases(draw: st.DrawFn) -> Case:
-    """Items that equalities of one attribute tie, or nearly so; NOT tied to a positive item, or to none."""
-    names = "abcd"[: draw(st.sampled_from([2, 3, 3, 4]))]
-    items = [
-        f"KL({kind} {name})" if draw(st.integers(0, 3)) == 0 else f"{kind} {name}"
-        for name in names
-        for kind in draw(st.sampled_from("AABB"))
-    ]
-    key = draw(st.sampled_from("xs"))
-    tied = [
-        (name, draw(st.sampled_from(names[:place]))) for place, name in enumerate(names) if place
-    ]
-    if draw(st.booleans()):  # in another order, which may leave one out
-        tied = draw(st.lists(st.sampled_from([*itertools.combinations(names, 2)]), min_size=1))
-    if draw(st.booleans()):
-        items.insert(draw(st.integers(0, len(items))), f"NOT({draw(st.sampled_from('BC'))} n)")
-        tied += [("n", draw(st.sampled_from(names)))] * draw(st.sampled_from([0, 1, 1]))
-    written = [
-        f"{one}.{key} = {other}.{key}" for one, other in map(draw, map(st.permutations, tied))
-    ]
-    if draw(st.integers(0, 3)) == 0:
-        pair = draw(st.sampled_from([*itertools.permutations(names, 2)]))
-        written.append(draw(st.sampled_from(OTHERS)).format(*pair))
-    text = (
-        f"PATTERN SEQ({', '.join(items)}) WHERE {' AND '.join(written)}"
-        f" {draw(st.sampled_from(['', 'STRATEGY next']))}"
-        f" {draw(st.sampled_from(['', '', '', 'OUTPUT non_overlap']))} WITHIN 12 units"
-    )
-    try:
-        return Case(cep.parse(text), draw(keyed_frames()))
-    except cep.CepbenchError:  # such as a number compared with a text
-        assume(False)
-        raise
-
-
-@pytest.mark.kernel
-@given(data=st.data())
-@examples(20)
-def test_written_equalities_change_no_match(data: st.DataObject) -> None:
-    case = data.draw(tied_cases())
-    try:
-        cep.automaton(case.pattern)
-    except UnsupportedPatternError:
-        assume(False)
-    expected = automaton_matches(case.pattern, case.events)
-    batches = data.draw(batches_of(case.stream))
-    restored = [data.draw(st.booleans()) for _ in batches]
-    for name in ENGINES:
-        check(case, expected, None, name)
-        check_in_batches(case, expected, None, name, batches, restored)
 
 
 @pytest.mark.kernel

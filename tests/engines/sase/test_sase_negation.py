@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,70 +17,8 @@ from cepbench.engines.runs.result import RunCounts
 from cepbench.errors import EvaluationError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from tests.budgets import INTERPRETED
-from tests.contract.structures import GAPS
-from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in
-from tests.engines.detection.constructs import able
-from tests.engines.detection.strategies import Case, events_of, few_values, stream_of
-from tests.naive.automaton import automaton_matches
-
-CONDITIONS = ("n.x = 1", "n.x = a.x", "n.x >= a.x", "n.x > c.x", "c.x >= a.x")
-OF_SETS = ("n.x = a[last].x", "n.x < sum(a.x)", "n.x < count(a.x)", "a[i].x >= a[i-1].x")
-ENDS = (
-    *("", "STRATEGY next ") * 4, "STRATEGY strict_contiguity ", "STRATEGY partition_contiguity(s) "
-)  # fmt: skip
-
-
-def case_of(rng: np.random.Generator) -> Case:
-    """A pattern, and a stream in which many events have the same time."""
-    structure = rng.choice(GAPS)
-    conditions = ["[s]", "[x]", *CONDITIONS, *(OF_SETS if "KL(A a)" in structure else ())]
-    chosen = [
-        condition
-        for condition in rng.choice(conditions, rng.choice([0, 1, 1, 2]), replace=False)
-        if " c" in structure or "c.x" not in condition
-    ]
-    where = f"WHERE {' AND '.join(chosen)} " if chosen else ""
-    end = rng.choice(ENDS) + rng.choice(["", "", "", "OUTPUT non_overlap "])
-    size = rng.integers(8, 13)
-    times = np.cumsum(rng.integers(3, size=size) > 0)
-    window = rng.choice([9, 9, 4])
-    pattern = parse(f"PATTERN {structure} {where}{end}WITHIN {window} units")
-    return Case(pattern, few_values(rng, times, "AABC"))
-
-
-@pytest.mark.kernel
-def test_the_matches_of_the_naive_automaton(seeds) -> None:
-    """Counted, listed or compressed, in batches, restored after any of them."""
-    negated = 0
-    for seed in seeds(60):
-        rng = np.random.default_rng(seed)
-        case = case_of(rng)
-        if "sase" not in able(case.pattern):
-            continue
-        expected = automaton_matches(case.pattern, case.events)
-        positive = sum(
-            len(automaton_matches(branch.without(branch.negated), case.events))
-            for branch in case.pattern.iter_branches()
-        )
-        if len(expected) < positive:
-            negated += len(expected) > 0
-            with pieces_of(events=int(rng.choice([3, 1000]))):
-                _check(case, expected, rng)
-    assert negated > 6 or INTERPRETED  # by so few seeds
-
-
-def _check(case: Case, expected: set[Labelled], rng: np.random.Generator) -> None:
-    cuts = sorted(rng.integers(len(case.stream) + 1, size=rng.integers(6)).tolist())
-    batches = [case.stream[i:j] for i, j in pairwise([0, *cuts, len(case.stream)])]
-    restored = rng.choice([True, False], len(batches)).tolist()
-    check(case, expected, None, "sase")
-    check_in_batches(case, expected, None, "sase", batches, restored)
-    check(case, expected, None, "sase", {"negation": "filter"})
-    compressed = evaluate(case.pattern, case.stream, evaluator="sase", output="compressed")
-    assert compressed.compressed.count() == len(expected)
-    assert set(found_in(case.pattern, compressed.matches)) == expected
-
+from tests.engines.detection.checks import found_in
+from tests.engines.detection.strategies import events_of, stream_of
 
 #: Pattern, the variables decided early, and the states of the automaton.
 DECIDED = [

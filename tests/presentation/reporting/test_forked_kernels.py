@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import Any
 
 import nbformat
@@ -54,30 +54,27 @@ def test_a_kernel_is_a_process_of_its_own_with_the_environment_of_now(
         assert not Path(f"/proc/{process}").exists()
 
 
-def test_a_kernel_has_imported_what_notebooks_need_and_draws_no_pictures(tmp_path: Path) -> None:
+def test_a_kernel_has_imports_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -> None:
+    """And draws no pictures."""
     modules = f"import sys; print(set({IMPORTED}) <= set(sys.modules))"
     chart = (
         "from cepbench.presentation.figures.offline import offline\n"
         "from cepbench.presentation.figures.vega import alt\n"
         "offline(alt.Chart(alt.InlineData([{'x': 1}])).mark_point().encode(x='x:Q'))"
     )
-    loaded, drawn = ran(tmp_path, modules, chart)
-    assert printed(loaded) == "True\n"
-    assert set(drawn.outputs[0].data) == {VEGALITE_MIME, "text/plain"}
-
-
-def test_a_kernel_may_have_children_and_ends_as_a_process_does(tmp_path: Path) -> None:
-    source = (
+    child = (
         "import atexit, multiprocessing, pathlib\n"
         "child = multiprocessing.Process(target=pathlib.Path('child').touch)\n"
         "child.start(); child.join()\n"
         "atexit.register(pathlib.Path('ended').touch)\n"
         "print(multiprocessing.get_start_method(), child.exitcode)"
     )
-    (cell,) = ran(tmp_path, source)
-    assert printed(cell).split()[1] == "0" and (tmp_path / "child").exists()
+    loaded, drawn, left = ran(tmp_path, modules, chart, child)
+    assert printed(loaded) == "True\n"
+    assert set(drawn.outputs[0].data) == {VEGALITE_MIME, "text/plain"}
+    assert printed(left).split()[1] == "0" and (tmp_path / "child").exists()
     assert (tmp_path / "ended").exists()
-    assert printed(cell).split()[0] == multiprocessing.get_context().get_start_method()
+    assert printed(left).split()[0] == multiprocessing.get_context().get_start_method()
 
 
 def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path: Path) -> None:
@@ -115,10 +112,16 @@ def test_a_script_that_runs_notebooks_is_not_run_again_by_their_kernels(tmp_path
 
 
 def test_kernels_that_are_killed_end_their_notebooks(tmp_path: Path) -> None:
-    timer = Timer(3.0, kill_kernels)
-    timer.start()
     began = time.monotonic()
+
+    def killed_when_it_runs() -> None:
+        while not (tmp_path / "runs").exists() and time.monotonic() < began + 30:
+            time.sleep(0.05)
+        kill_kernels()
+
+    killer = Thread(target=killed_when_it_runs)
+    killer.start()
     with pytest.raises((ReportError, RuntimeError)):
-        ran(tmp_path, "import time; time.sleep(60)")
-    timer.cancel()
+        ran(tmp_path, "open('runs', 'w'); import time; time.sleep(60)")
+    killer.join()
     assert time.monotonic() - began < 30
