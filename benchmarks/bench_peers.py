@@ -292,8 +292,10 @@ def _cell(
         found = _in_order(matches)
         expected = found if expected is None else expected
         if len(found) + len(expected) and not found.equals(expected):
+            sides = expected.merge(found, how="outer", indicator="side")["side"].value_counts()
             raise SystemExit(
-                f"{cell} {name}: other matches, {len(found):,} where {OURS} finds {len(expected):,}"
+                f"{cell} {name}: {sides['left_only']} matches are lacking, {sides['right_only']} beyond, or "
+                "some come twice"
             )
         if took > limit:
             slow[task.name, name] = (cell["events"], cell["window"])

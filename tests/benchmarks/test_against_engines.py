@@ -250,10 +250,13 @@ def test_peers(bench, tmp_path, capsys, monkeypatch) -> None:
 
 @pytest.mark.parametrize("bench", ["bench_peers"], indirect=True)
 def test_peers_have_to_find_the_same_events(bench, monkeypatch) -> None:
-    found = {"cepbench": [(0, 1)], "right": [(0, 1)], "wrong": [(0, 2)]}
+    ours, right, wrong = [(0, (1, 2)), (0, 1)], [(0, (1,)), (0, (1, 2))], [(0, 1), (0, (1, 3))]
+    found = {"cepbench": ours, "right": right, "wrong": wrong}
 
     def contestants(task, window, data, longest):
-        return [(name, lambda times, its=its: ([], its)) for name, its in found.items()]
+        return [
+            (name, lambda times, its=its: ([], pd.DataFrame(its))) for name, its in found.items()
+        ]
 
     monkeypatch.setattr(bench, "contestants", contestants)
     with pytest.raises(SystemExit, match="wrong: 1 matches are lacking, 1 beyond"):
