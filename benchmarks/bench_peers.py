@@ -5,7 +5,8 @@ Cepbench chooses plan and engine by itself. DuckDB, ClickHouse (chDB), Polars an
 ``peer_queries.py``, each the best that we found, and DuckDB also that of ``cep.to_sql``; Flink's CEP and CORE run the pattern
 in their own language, where that says it. Everything is in memory before the clock starts, with its program
 compiled; times are of CPU, those of processes of their own measured inside. Before anything is timed, the matches
-have to be equal, event by event. Who takes longer than the limit is not asked for more events or a longer window.
+have to be equal, event by event. Who takes longer than the limit is not asked for more events or a longer window. Each
+finished cell is kept: ``--resume`` goes on with a run that was ended, at the same commit and on the same machine.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ MOST_SENT = 1_000_000
 
 #: What is asked of all.
 CELL = ["events", "window", "task"]
+
+#: Said of who was ended after so long.
+_TOO_SLOW = "took more than"
 
 #: Said of who was too slow before.
 LATER = "took too long for less"
@@ -199,7 +203,7 @@ def _elsewhere(name: str, case: Case, longest: float) -> Run:
         try:
             (answer,) = OUTSIDE_ENGINES[name].function([case], timing)
         except subprocess.TimeoutExpired as error:
-            raise TooSlow(f"took more than {longest:g} s") from error
+            raise TooSlow(f"{_TOO_SLOW} {longest:g} s") from error
         if isinstance(answer, str):
             raise cep.errors.CannotSayError(answer)
         return timing.seconds, pd.DataFrame(answer)
@@ -225,6 +229,7 @@ def measure(
     repetitions: int,
     seed: int,
     limit: float,
+    kept: Path | None = None,
 ) -> pd.DataFrame:
     """One row a task, number of events, window, contestant and repetition.
 
@@ -236,6 +241,8 @@ def measure(
     repetitions, seed : int
     limit : float
         Seconds after which a contestant is not asked for more.
+    kept : Path, optional
+        A file to which finished cells are written, and whose cells are not measured again.
 
     Returns
     -------
@@ -245,13 +252,23 @@ def measure(
     """
     rows: list[dict[str, Any]] = []
     slow: dict[tuple[str, str], tuple[int, int]] = {}
+    if kept is not None and kept.exists():
+        rows = pd.read_json(kept, lines=True).to_dict("records")
+        for row in rows:
+            if row["seconds"] > limit or row["note"].startswith(_TOO_SLOW):
+                slow.setdefault((row["task"], row["contestant"]), (row["events"], row["window"]))
+    finished = {(row["events"], row["window"], row["task"]) for row in rows}
     for events in sizes:
         data = data_of(events, seed)
         for window in windows:
             for task in tasks:
+                if (events, window, task.name) in finished:
+                    continue
                 print(f"{events:,} events, {window} s, {task.name}", file=sys.stderr)
                 cell = {"task": task.name, "events": events, "window": window, "seed": seed}
-                rows += _cell(cell, task, data, repetitions, limit, slow)
+                rows += (found := _cell(cell, task, data, repetitions, limit, slow))
+                if kept is not None:
+                    pd.DataFrame(found).to_json(kept, orient="records", lines=True, mode="a")
     return pd.DataFrame(rows)
 
 
@@ -417,7 +434,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--page", type=Path, help="where to write the table as a page of the documentation"
     )
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was ended")
     given = parser.parse_args(arguments)
+    kept = None
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        kept = given.out.with_suffix(".jsonl")
+        if not given.resume:
+            kept.unlink(missing_ok=True)
     tasks = [task for task in TASKS if task.name in given.tasks]
     rows = measure(
         sorted(given.events),
@@ -426,7 +450,10 @@ def main(arguments: Sequence[str]) -> None:
         given.repetitions,
         given.seed,
         given.limit,
+        kept,
     )
+    if kept:
+        kept.unlink(missing_ok=True)
     load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
     first = (
         f"peers, seed {given.seed}, {given.repetitions} repetitions, CPU time; cepbench "

@@ -248,6 +248,9 @@ def _joined(task: Task, window: int, tables: Tables, *, ranges: bool) -> pl.Lazy
     return rows
 
 
+#: Pairs that NumPy lists at a time, some that fit the processor's caches.
+_PAIRS = 1 << 18
+
 #: By type the columns, and those of all events.
 Arrays = Mapping[str, Mapping[str, np.ndarray]]
 
@@ -264,18 +267,36 @@ def in_numpy(task: Task, window: int, arrays: Arrays) -> np.ndarray | None:
         return np.stack([ids[first], ids[first + 1], ids[first + 2]])
     if not task.steps or task.key:
         return None
-    rows: dict[str, np.ndarray] = {}
-    for place, (name, kind, where, on) in enumerate(task.steps):
+    fitting = []
+    for _, kind, where, _ in task.steps:
         its = arrays[kind]
-        if where:
-            kept = _holds(where, its)
-            its = {column: values[kept] for column, values in its.items()}
+        kept = _holds(where, its) if where else slice(None)
+        fitting.append({column: its[column][kept] for column in ("id", "ts", "x")})
+    first, second = fitting[:2]
+    if task.forbidden:
+        other = arrays[task.forbidden[0]]
+        times = np.append(other["ts"][_holds(task.forbidden[1], other)], NEVER)
+        first["until"] = times[np.searchsorted(times, first["ts"], "right")]
+    span = (2 - task.in_order) * window
+    near = len(second["ts"]) * span / max(1, np.ptp(arrays["events"]["ts"]))
+    size = max(1, int(_PAIRS / max(1.0, near)))
+    parts = [
+        _in_numpy(
+            task,
+            window,
+            [{column: its[at : at + size] for column, its in first.items()}, *fitting[1:]],
+        )
+        for at in range(0, max(1, len(first["ts"])), size)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def _in_numpy(task: Task, window: int, fitting: list[dict[str, np.ndarray]]) -> np.ndarray:
+    """The ids of the matches of some events of the first variable, given those that fit each."""
+    rows: dict[str, np.ndarray] = {}
+    for place, ((name, _, _, on), its) in enumerate(zip(task.steps, fitting, strict=True)):
         if not place:
-            rows = {f"{name}_{column}": its[column] for column in ("id", "ts", "x")}
-            if task.forbidden:
-                other = arrays[task.forbidden[0]]
-                times = np.append(other["ts"][_holds(task.forbidden[1], other)], NEVER)
-                rows["until"] = times[np.searchsorted(times, rows[f"{name}_ts"], "right")]
+            rows = {f"{name}_{column}": values for column, values in its.items()}
             continue
         before = [rows[f"{its}_ts"] for its in task.names[:place]]
         if task.in_order:
@@ -283,7 +304,7 @@ def in_numpy(task: Task, window: int, arrays: Arrays) -> np.ndarray | None:
         else:
             begin, end = np.max(before, axis=0) - window, np.min(before, axis=0) + window
         if task.forbidden:
-            end = np.minimum(end, rows["until"])
+            end = np.minimum(end, rows[f"{task.names[0]}_until"])
         low, high = np.searchsorted(its["ts"], begin), np.searchsorted(its["ts"], end, "right")
         lengths = np.maximum(high - low, 0)
         left = np.repeat(np.arange(len(lengths)), lengths)
