@@ -58,6 +58,9 @@ _CHUNK = 64.0
 #: Expected events of which joins can count the sets, if up to 62 do not overflow.
 _MOST_COUNTED = 45.0
 
+#: Expected rows of a window that are far from any limit of partial matches.
+_MOST_STORED = 1e6
+
 #: Expected events below which (1 - exp(-n)) / n is 1 - n / 2.
 _FEW = 1e-6
 
@@ -280,13 +283,21 @@ class EngineRows(ExpectedRows):
         """Of matches of a SEQ that are counted around one event, instead of joined; None if they cannot be."""
         if not self.in_order or self.checks or self.sets or self.equal_names:
             return None
-        pairs = (tuple(sorted(map(self.names.index, its))) for its in self.compared_pairs)
-        found = stars_of(tuple(range(len(self.names))), frozenset(pairs), is_root=True)
-        if not found:
+        at = self.names.index
+        pairs = (sorted(map(at, its)) for its in self.compared_pairs)
+        tested = frozenset((pair[0], pair[-1]) for pair in pairs)
+        are_stars = [
+            bool(stars_of(tuple(sorted(map(at, leaves(node)))), tested, is_root=node is tree))
+            for node in post_order(tree)
+            if isinstance(node, tuple)
+        ]
+        if not (are_stars and are_stars[-1]):
             return None
-        # Of three items the event stands between two others, or before or behind them; of more, beside joins.
-        unmade = ONLY_JOINS if len(self.names) <= 3 else ("crossed",)
-        return self.joined(tree, counts=True) | dict.fromkeys(unmade, 0.0)
+        work = self.joined(tree, counts=True)
+        # Rows of nodes within are counted too, up to the limit of those that may be stored.
+        is_counted = len(self.names) <= 3 or work["made"] * self.window <= _MOST_STORED
+        unmade = ONLY_JOINS if all(are_stars) and is_counted else ("crossed",)
+        return work | dict.fromkeys(unmade, 0.0)
 
     def _crosses(self, one: list[str], other: list[str]) -> bool:
         """Whether more than a range of one event tells which rows of two nodes fit."""

@@ -102,7 +102,7 @@ def test_a_stream_keeps_the_last_samples() -> None:
     assert sampled(cep.parse(texts[0].replace("0.3", "0.9")), stream)[0] != statistics
 
 
-def test_three_items_are_counted_without_joins_and_more_are_not() -> None:
+def test_items_are_counted_without_joins_and_many_rows_of_more_than_three_are_not() -> None:
     stream = _stream(60_000)
     choices = [
         cep.evaluate(f"PATTERN SEQ({items}) WITHIN 50000 units", stream, output="count").choice
@@ -110,6 +110,9 @@ def test_three_items_are_counted_without_joins_and_more_are_not() -> None:
     ]
     assert [its.evaluator for its in choices] == ["zstream", "sase"]
     assert choices[0].seconds["zstream"] < 0.1 < choices[1].seconds["zstream"]
+    text = "PATTERN SEQ(A a, B b, C c, N d) WITHIN 300 units"
+    four = cep.evaluate(text, stream, output="count").choice
+    assert four.evaluator == "zstream" and four.seconds["zstream"] < 0.01
 
 
 def test_all_are_estimated_where_the_fastest_is_not_able(cheapest) -> None:
