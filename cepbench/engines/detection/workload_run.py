@@ -231,7 +231,8 @@ class WorkloadRun(Stateful):
                 now_known, reused = self._reused(way, matches, moment)
                 words = words_of(moment.events.work, number_of(now_known), reused)
                 self._did = Work.total([self._did, words])
-                if counts and query not in sources:
+                # Where a run goes on, the queries of a source that is kept may be left out.
+                if counts and query not in sources and query not in self._kept:
                     found[query] = Found(number_of(now_known), (None,))
                     continue
                 matches[query] = {

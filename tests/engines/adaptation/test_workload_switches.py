@@ -148,3 +148,23 @@ def test_what_both_plans_have_is_taken_over() -> None:
     assert 0 < rebuilding < before.comparisons / 5
     assert detector.metrics().matches == between.matches > before.matches
     assert detector.switches["reason"].tolist() == ["requested", "requested"]
+
+
+def test_counted_matches_of_a_chain_go_on_from_what_is_kept() -> None:
+    """A source that is computed from another one is kept for queries that need no state of their own."""
+    items = ["A a, B b", "A a, B b, C c", "A a, B b, C c, A d"]
+    texts = {f"q{n}": f"PATTERN SEQ({its}) WITHIN 12 units" for n, its in enumerate(items)}
+    workload = cep.Workload(texts)
+    types = list("ABCA" * 15)
+    frame = pd.DataFrame({"type": types, "time": range(60)})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    chain = cep.WorkloadPlan(workload, sources={"q0": None, "q1": "q0", "q2": "q1"})
+    apart = cep.WorkloadPlan(workload, sources=dict.fromkeys(texts))
+    detector = cep.AdaptiveDetector(workload, policy="static", initial=apart, output="count")
+    found = [detector.push(stream[:31])]
+    detector.switch(chain)
+    found += [detector.push(batch) for batch in stream[31:].batches(7)] + [detector.flush()]
+    alone = cep.evaluate(workload, stream, output="count")
+    assert detector.plan.sources["q2"] == "q1"
+    for query, its in alone.items():
+        assert sum(each[query] for each in found) == its.metrics.matches > 0
