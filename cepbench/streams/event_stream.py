@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +90,9 @@ class EventStream:
         if first == 0 and last == len(self):
             return self
         kept = slice(first, max(first, last))
-        return self.with_rows(kept, None if self.positions is None else self.positions[kept])
+        found = self.with_rows(kept, None if self.positions is None else self.positions[kept])
+        found._index.part = self._index.cut(self, kept.start, kept.stop)
+        return found
 
     def __repr__(self) -> str:
         return f"EventStream({self.describe()})"
@@ -177,6 +178,11 @@ class EventStream:
 
     def rows_of_codes(self, codes: Sequence[int]) -> list[np.ndarray] | None:
         """Ascending row numbers of the events of each of some codes; None when rows by type are first asked for."""
+        part = self._index.part
+        if part is not None:
+            every = part.stream.rows_of_codes(codes) or ()
+            of_codes = zip(codes, every, strict=True)
+            return [rows[part.places_of(code, rows)] - part.first for code, rows in of_codes]
         index = self._index.of(self.type_codes, len(self.type_names))
         if index is None:
             return None
@@ -188,23 +194,25 @@ class EventStream:
 
         Errors as of :meth:`column`.
         """
-        return self._of_code(name, code, partial(self.column, name))
+        return self._of_code(name, code)
 
     def times_of_code(self, code: int) -> np.ndarray:
         """The timestamps of the events of a type, in their order, which are kept beside their rows."""
-        found = self._of_code(None, code, lambda: self.timestamps)
+        found = self._of_code(None, code)
         assert isinstance(found, np.ndarray)
         return found
 
-    def _of_code(
-        self, name: str | None, code: int, column: Callable[[], AttributeColumn]
-    ) -> AttributeColumn:
-        kept = self._index.columns
+    def _of_code(self, name: str | None, code: int) -> AttributeColumn:
+        part, kept = self._index.part, self._index.columns
+        if part is not None:
+            every = part.stream.rows_of_codes([code]) or ()
+            return part.stream._of_code(name, code)[part.places_of(code, *every)]
         found = kept.get((name, code))
         if found is None:
             parts = self.indexed().rows_of_codes([code])
             assert parts is not None
-            found = kept[name, code] = column()[parts[0]]
+            column = self.timestamps if name is None else self.column(name)
+            found = kept[name, code] = column[parts[0]]
         return found
 
     @property
@@ -214,7 +222,8 @@ class EventStream:
 
     def indexed(self) -> EventStream:
         """This stream, whose rows by type are known from now on, so that one run takes no longer than the next."""
-        self._index.of(self.type_codes, len(self.type_names), at_once=True)
+        if self._index.part is None:
+            self._index.of(self.type_codes, len(self.type_names), at_once=True)
         return self
 
     def codes_of(self, type: str | None) -> np.ndarray:

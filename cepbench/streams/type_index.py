@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cepbench.kernels.arrays import read_only
 from cepbench.streams.columns import AttributeColumn
+
+if TYPE_CHECKING:
+    from cepbench.streams.event_stream import EventStream
+
+
+class Part(NamedTuple):
+    """The rows of a stream, whose rows by type are known, that a slice of it has."""
+
+    stream: EventStream
+    first: int
+    last: int  #: before which they end
+    #: By type, the places that these have among all rows of the type, as far as they were asked for.
+    places: dict[int, slice]
+
+    def places_of(self, code: int, rows: np.ndarray) -> slice:
+        """The places of a type, given all its rows."""
+        found = self.places.get(code)
+        if found is None:
+            found = slice(*rows.searchsorted((self.first, self.last)).tolist())
+            self.places[code] = found
+        return found
 
 
 class TypeIndex:
@@ -23,12 +44,15 @@ class TypeIndex:
         were asked for, in all at most as many bytes as the columns of the stream.
     samples : dict
         What is sampled of the stream to choose a plan, see :mod:`cepbench.engines.detection.planned`.
+    part : Part, optional
+        Which part of a stream with known rows it is.
     """
 
-    __slots__ = ("_asked", "_known", "columns", "samples")
+    __slots__ = ("_asked", "_known", "columns", "part", "samples")
 
     def __init__(self) -> None:
         self._asked = False
+        self.part: Part | None = None
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self.columns: dict[tuple[str | None, int], AttributeColumn] = {}
         self.samples: dict[Hashable, Any] = {}
@@ -57,6 +81,12 @@ class TypeIndex:
             self._known = sorted_by(read_only(np.ascontiguousarray(codes)), 0, types)
         self._asked = True
         return self._known
+
+    def cut(self, stream: EventStream, first: int, last: int) -> Part | None:
+        """The part of this index' stream that some of its rows are; None while its rows are not known."""
+        if self.part is not None:
+            return Part(self.part.stream, self.part.first + first, self.part.first + last, {})
+        return None if self._known is None else Part(stream, first, last, {})
 
     def __reduce__(self) -> tuple[type[TypeIndex], tuple[()]]:
         return TypeIndex, ()

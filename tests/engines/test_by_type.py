@@ -8,6 +8,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.engines.plan_runs.by_type import TypeFlags, TypeRows
+from cepbench.engines.runs.pieces import pieces_of
 
 _HIERARCHY = cep.ConceptHierarchy({"T": ["A", "D"], "U": ["B", "E"]})
 
@@ -81,10 +82,10 @@ def test_kept_columns_find_what_rows_find(engine: str, items: str, where: str) -
     )
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=_HIERARCHY)
     pattern = cep.parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN 30 units")
-    found = [
-        cep.evaluate(pattern, its, evaluator=engine).matches
-        for its in (stream, stream.with_hierarchy(_HIERARCHY).indexed())
-    ]
+    kept = stream.with_hierarchy(_HIERARCHY).indexed()
+    found = [cep.evaluate(pattern, its, evaluator=engine).matches for its in (stream, kept)]
+    with pieces_of(events=60):  # whose rows are those of the stream
+        found.append(cep.evaluate(pattern, kept, evaluator=engine).matches)
     # Which tests events one by one.
     expected = cep.evaluate(pattern, stream, evaluator="sase-basic").matches
     assert all(its.equals(expected) for its in found)

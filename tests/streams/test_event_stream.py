@@ -545,6 +545,29 @@ def test_a_stream_survives_pickling() -> None:
     assert_equal(pickle.loads(packed), stream)
 
 
+def test_parts_of_a_stream_find_their_rows_by_type_in_it() -> None:
+    rng = np.random.default_rng(0)
+    stream = stream_of([*rng.choice(list("ABC"), 60)], x=[*range(60)]).indexed()
+    for first, last in ((0, 60), (7, 41), (20, 21), (30, 30)):
+        part = stream[first:last]
+        for its, begin in (
+            (part, first),
+            (part[3:-2], min(first + 3, last)),
+            (part[5:][1:], first + 6),
+        ):
+            assert len(its) < 60 or its is stream
+            for code in range(3):
+                rows = np.flatnonzero(its.type_codes == code)
+                assert [found.tolist() for found in its.rows_of_codes([code]) or []] == [
+                    rows.tolist()
+                ]
+                assert list(its.times_of_code(code)) == list(its.timestamps[rows])
+                assert list(its.column_of_code("x", code)) == [*begin + rows]
+    # Nothing is known of a part of which nothing was known when it was taken.
+    assert stream_of([*"ABC"])[1:].rows_of_codes([0]) is None
+    assert pickle.loads(pickle.dumps(stream[7:41])).rows_of_codes([0]) is None
+
+
 def test_html_escapes_what_comes_from_the_data() -> None:
     stream = stream_of(["<script>"], sort=False, x=["<b>"], **{"<i>": [1]})
     shown = stream._repr_html_()

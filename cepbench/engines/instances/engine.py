@@ -94,7 +94,8 @@ class InstanceEngine(PlanEngine):
 
     def _taken(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events bound to leaves, in order, as arrays for the kernels."""
-        rows, begins = self.leaf_rows(batch)
+        found = self.leaf_events(batch)
+        rows, begins = found.rows, found.begins
         if not len(rows):
             return self._nothing
         chosen = [rows[begin:end] for begin, end in pairwise(begins)]

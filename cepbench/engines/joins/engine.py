@@ -9,6 +9,7 @@ import numpy as np
 
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.advance import advance
+from cepbench.engines.joins.kernels.blocks import BLOCKS
 from cepbench.engines.joins.kernels.buffers import empty_state, place_columns
 from cepbench.engines.joins.kernels.candidates import GUIDE, OUTER_BLOCK
 from cepbench.engines.joins.kernels.clauses import SLOT_COLUMNS
@@ -49,6 +50,9 @@ MOMENTS_PER_STEP = 64
 #: Events in a step if rows of an inner node are not created in time order: fewer, because all of
 #: them are scanned.
 UNSORTED_EVENTS_PER_STEP = 64
+
+#: Events in a round, of which the arrays of those that are bound stay in the caches, without partitions.
+_ROUND = 1 << 18
 
 #: Binary logarithm of the most sets that :mod:`cepbench.engines.joins.kernels.sets` counts in closed form.
 _MOST_COUNTED = 62
@@ -147,8 +151,11 @@ class JoinEngine(PlanEngine):
         self.state = empty._replace(rows=rows, ints=ints, floats=floats, members=members, used=used)
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """See :meth:`Engine.run`; if partitions are followed, in rounds whose arrays stay in the caches."""
-        rounds = list(rounds_of(batch, first_position)) if self.ranks is not None else []
+        """See :meth:`Engine.run`; in rounds, whose arrays stay in the caches."""
+        if self.ranks is None:
+            rounds = [*rounds_of(batch, first_position, _ROUND, with_ties=True)]
+        else:
+            rounds = [*rounds_of(batch, first_position)]
         if len(rounds) < 2:
             return super().run(batch, first_position, ended=ended)
         last = rounds[-1][1]
@@ -204,20 +211,21 @@ class JoinEngine(PlanEngine):
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that can be bound to each leaf, as arrays for the kernels."""
-        known = [batch.timestamps]
+        columns: list[np.ndarray] = []
         if self.ranks is not None and self.layout.places is not None:
             places = self.ranks.of(batch, self.task.reader, first_position)
-            known += [places[max(place, -1)] for place in self.layout.places]
-        rows, begins = self.leaf_rows(batch)
+            columns += [places[max(place, -1)] for place in self.layout.places]
+        events = self.leaf_events(batch)
+        rows = events.rows
         if not len(rows):
             return self._nothing
         integers = np.empty((len(self._nothing.events), len(rows)), np.int64)
+        events.take_times(integers[0])
         np.add(rows, first_position, out=integers[1])
-        for column, its in zip((0, *range(2, len(integers))), known, strict=True):
-            # All rows exist, so nothing is clipped; this mode skips the check of bounds.
-            np.take(its, rows, out=integers[column], mode="clip")
-        values = self.leaf_values(batch, rows, begins, self.layout.values)
-        return tables.Batch(integers, np.array(begins), values)
+        for its, found in zip(columns, integers[2:], strict=True):
+            np.take(its, rows, out=found, mode="clip")
+        values = self.leaf_values(events, self.layout.values)
+        return tables.Batch(integers, np.array(events.begins), values)
 
 
 def _nothing(layout: JoinLayout) -> tables.Batch:
@@ -277,6 +285,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
         guide=np.empty(GUIDE + 1, np.int64),
         heads=np.empty(INDEXED, np.int64),
         chain=np.empty(INDEXED, np.int64),
+        extremes=np.empty(BLOCKS),
         moments=np.empty(MOMENTS_PER_STEP, np.int64),
         live=np.empty((2, MOMENTS_PER_STEP), np.int64),
         before=np.empty((len(layout.plan.nodes), COUNT_COLUMNS), np.int64),

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import accumulate
-from typing import Any, ClassVar, Self
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -135,6 +135,26 @@ class Engine(Stateful, ABC):
         )
 
 
+class LeafEvents(NamedTuple):
+    """The events that can be bound to leaves, leaf after leaf."""
+
+    batch: EventStream
+    rows: np.ndarray  #: int64 (n,)
+    begins: list[int]  #: where those of each leaf begin, and n
+    #: Of each leaf the code of the one type that it has, and the places of its events among those of the type; empty
+    #: if the batch does not keep its rows by type.
+    kept: list[tuple[int, np.ndarray | slice]]
+
+    def take_times(self, into: np.ndarray) -> np.ndarray:
+        """Write their timestamps into an int64 array, which is returned."""
+        if not self.kept:
+            # All rows exist, so nothing is clipped; this mode skips the check of bounds.
+            return np.take(self.batch.timestamps, self.rows, out=into, mode="clip")
+        for (begin, end), (code, places) in zip(pairwise(self.begins), self.kept, strict=True):
+            into[begin:end] = self.batch.times_of_code(code)[places]
+        return into
+
+
 class PlanEngine(Engine):
     """An engine that joins, along a plan; the subclass sets its layout."""
 
@@ -179,48 +199,42 @@ class PlanEngine(Engine):
             for nodes in branches
         ]
 
-    def leaf_rows(self, batch: EventStream) -> tuple[np.ndarray, list[int]]:
-        """The rows of the events that can be bound to each leaf, leaf after leaf.
-
-        And where those of each leaf begin, with the number of all behind.
-        """
-        if self._is_sorted:
-            return self._of_types.of(batch)
+    def leaf_events(self, batch: EventStream) -> LeafEvents:
+        """The events that can be bound to each leaf."""
         parts, codes = self._of_types.parts(batch)
-        found = []
+        rows, kept = [], []
         for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
             place = self._of_types.types.index(leaf.type)
-            code = None if codes is None else codes[place]
-            found.append(self.fitting(batch, parts[place], filters, code))
-        return np.concatenate(found), [0, *accumulate(map(len, found))]
+            if codes is None:
+                rows.append(self.fitting(batch, parts[place], filters))
+                continue
+            places = self.fitting_places(batch, filters, codes[place])
+            rows.append(parts[place][places])
+            kept.append((codes[place], places))
+        return LeafEvents(batch, np.concatenate(rows), [0, *accumulate(map(len, rows))], kept)
 
     def leaf_values(
-        self,
-        batch: EventStream,
-        rows: np.ndarray,
-        begins: Sequence[int],
-        values: Sequence[Sequence[tuple[Any, Expression]]],
+        self, events: LeafEvents, values: Sequence[Sequence[tuple[Any, Expression]]]
     ) -> np.ndarray:
-        """The values of the expressions of each leaf for the rows of :meth:`leaf_rows`.
+        """The values of the expressions of each leaf.
 
         Float64 (most expressions of a leaf, rows), undefined where a leaf has fewer.
         """
-        found = np.empty((max(map(len, values)), len(rows)))
+        found = np.empty((max(map(len, values)), len(events.rows)))
         for number, its in enumerate(values):
-            begin, end = begins[number : number + 2]
+            begin, end = events.begins[number : number + 2]
             if begin < end:
+                code: int | None = None
+                rows: np.ndarray | slice = events.rows[begin:end]
+                if events.kept:
+                    code, rows = events.kept[number]
                 for column, (_, expression) in enumerate(its):
-                    found[column, begin:end] = self.values(expression, batch, rows[begin:end])
+                    found[column, begin:end] = self.values(expression, events.batch, rows, code)
         return found
 
     @cached_property
     def _of_types(self) -> TypeRows:
         return TypeRows(dict.fromkeys(leaf.type for leaf in self.layout.leaves))
-
-    @cached_property
-    def _is_sorted(self) -> bool:
-        """Whether rows by type are those by leaf."""
-        return len(self._of_types.types) == len(self.layout.leaves) and not any(self.layout.filters)
 
     def fitting(
         self,

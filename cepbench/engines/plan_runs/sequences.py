@@ -21,13 +21,21 @@ ROUND = 1 << 15
 
 
 def rounds_of(
-    batch: EventStream | None, position: int, size: int = ROUND
+    batch: EventStream | None, position: int, size: int = ROUND, *, with_ties: bool = False
 ) -> Iterator[tuple[EventStream, int]]:
-    """A batch, or None for no events, in rounds of a size, each with the position of its first event."""
+    """A batch, or None for no events, in rounds of a size, each with the position of its first event.
+
+    ``with_ties``: rounds have all events of their last timestamp.
+    """
     size = events_at_once(size)
-    for begin in range(0, 0 if batch is None else len(batch), size):
+    begin, events = 0, 0 if batch is None else len(batch)
+    while begin < events:
         assert batch is not None
-        yield batch[begin : begin + size], position + begin
+        end = min(begin + size, events)
+        if with_ties:
+            end = int(np.searchsorted(batch.timestamps, batch.timestamps[end - 1], "right"))
+        yield batch[begin:end], position + begin
+        begin = end
 
 
 def candidate_rules(

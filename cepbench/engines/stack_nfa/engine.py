@@ -125,13 +125,14 @@ class StackEngine(PlanEngine):
     def arrived(self, part: EventStream, first_position: int) -> list[Instances]:
         """The instances so far and the events that may become some, by stack."""
         held = []
-        rows, begins = self.leaf_rows(part)
-        if not len(rows):
+        events = self.leaf_events(part)
+        if not len(events.rows):
             return [*self._stacks]
-        values = self.leaf_values(part, rows, begins, self.layout.values)
-        times, positions = part.timestamps[rows], rows + first_position
+        values = self.leaf_values(events, self.layout.values)
+        positions = events.rows + first_position
+        times = events.take_times(np.empty_like(positions))
         for number, (stack, (begin, end)) in enumerate(
-            zip(self._stacks, pairwise(begins), strict=True)
+            zip(self._stacks, pairwise(events.begins), strict=True)
         ):
             if begin < end:
                 own, columns = slice(begin, end), len(self.layout.values[number])

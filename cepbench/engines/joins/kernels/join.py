@@ -10,6 +10,7 @@ of pairs.
 from __future__ import annotations
 
 from cepbench.engines.joins.kernels import tables
+from cepbench.engines.joins.kernels.blocks import bound_blocks, find_fitting
 from cepbench.engines.joins.kernels.buffers import has_room
 from cepbench.engines.joins.kernels.candidates import (
     OUTER_BLOCK,
@@ -144,6 +145,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
             find_ranges(node, side, outers, plan, state, scratch)
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[tables.INNER] >= 0
+        shift = -1 if equality >= 0 else bound_blocks(node, side, pairs, plan, state, scratch)
         if counting and exact:
             state.counts[node, counts.CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
@@ -153,10 +155,10 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
             if outcome != tables.OK:
                 return outcome
         elif counting:
-            _count_rows(node, equality, buckets, first, outers, plan, state, scratch)
+            _count_rows(node, equality, buckets, shift, first, outers, plan, state, scratch)
         else:
             outcome = _join_rows(
-                node, equality, buckets, limit, first, outers, plan, state, scratch, matches
+                node, equality, buckets, shift, limit, first, outers, plan, state, scratch, matches
             )
             if outcome != tables.OK:
                 return outcome
@@ -164,7 +166,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
 
 
 @njit_in_place
-def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
+def _count_rows(node, equality, buckets, shift, first, outers, plan, state, scratch):
     """Count the pairs of a block of outer rows, one outer row after the other."""
     side = scratch.rectangle[tables.SIDE]
     for row in range(outers):
@@ -176,14 +178,32 @@ def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
                 equality, buckets, node, side, first + row, row, start, stop, plan, state, scratch
             )
         else:
-            compared = stop - start
-            found = count_joining(node, side, first + row, row, start, stop, plan, state, scratch)
+            found, compared = 0, stop - start
+            while start < stop:
+                end = stop
+                if shift >= 0:
+                    start, end = find_fitting(
+                        shift,
+                        node,
+                        side,
+                        first + row,
+                        start,
+                        stop,
+                        stop - start,
+                        plan,
+                        state,
+                        scratch,
+                    )
+                found += count_joining(
+                    node, side, first + row, row, start, end, plan, state, scratch
+                )
+                start = end
         state.counts[node, counts.CREATED] += found
         state.counts[node, counts.COMPARED] += compared
 
 
 @njit_in_place
-def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scratch, matches):
+def _join_rows(node, equality, buckets, shift, limit, first, outers, plan, state, scratch, matches):
     """Join a block of outer rows, one after the other."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     side = rectangle[tables.SIDE]
@@ -198,11 +218,18 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
                     equality, buckets, node, side, outer, row, begin, stop, plan, state, scratch
                 )
             else:
-                found = size = min(BLOCK, stop - begin)
-                compared, after = 0, begin + size
+                after = min(stop, begin + BLOCK)
+                if shift >= 0:
+                    before = begin
+                    begin, after = find_fitting(
+                        shift, node, side, outer, begin, stop, BLOCK, plan, state, scratch
+                    )
+                    state.counts[node, counts.COMPARED] += begin - before
+                found, compared = after - begin, 0
                 if not exact:
-                    test(node, side, outer, row, begin, size, plan, state, scratch)
-                    found, compared = choose(begin, size, mask, chosen), size
+                    compared = found
+                    test(node, side, outer, row, begin, found, plan, state, scratch)
+                    found = choose(begin, found, mask, chosen)
             inner = Chosen(SUCCESSIVE, begin, chosen) if exact else Chosen(LISTED, 0, chosen)
             outcome = _add(
                 node, found, limit, Chosen(ONE, outer, chosen), inner, plan, state, scratch, matches

@@ -106,6 +106,7 @@ class Scratch(NamedTuple):
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
     heads: np.ndarray  #: int64 (INDEXED,); see :mod:`cepbench.engines.joins.kernels.equality`
     chain: np.ndarray  #: the same
+    extremes: np.ndarray  #: float64 (BLOCKS,); see :mod:`cepbench.engines.joins.kernels.blocks`
     moments: (
         np.ndarray
     )  #: int64 (moments of a step,); see :mod:`cepbench.engines.joins.kernels.advance`
