@@ -51,6 +51,9 @@ _LIMIT = 10_000_000
 #: Seconds beyond which a run is not measured.
 _LONGEST = 0.1
 
+#: The relative deviation of a cost from the fixed one counts as much as so many times that of a run.
+_TRUST = 0.5
+
 _ROUNDS = 5
 _ENOUGH = 100_000_000  # nanoseconds
 
@@ -105,7 +108,7 @@ def _shared(
 
 
 def measured_alone(
-    patterns: int = 44, events: int = 5_000, repetitions: int = 3, seed: int = 0
+    patterns: int = 48, events: int = 5_000, repetitions: int = 3, seed: int = 0
 ) -> pd.DataFrame:
     """Runs of random patterns on every engine.
 
@@ -118,7 +121,7 @@ def measured_alone(
     rows = []
     for number in range(patterns):
         rng = rng_for(seed, "unit costs of engines", number)
-        longer = _LONG if _SHAPES[number % len(_SHAPES)] == "rare" else 3 ** (number % 3)
+        longer = _LONG if _SHAPES[number % len(_SHAPES)] in _ON_LONG else 3 ** (number % 3)
         stream = _prices(events * longer, rng)
         pattern = parse(_pattern(number, rng))
         statistics = measure_statistics(pattern, stream, seed=seed)
@@ -170,11 +173,12 @@ def _prices(events: int, rng: np.random.Generator) -> EventStream:
 #: Patterns of n items: what stands for the items, conditions or a strategy, and windows, of which one is drawn.
 _CHAIN = " AND ".join
 _SHAPES = (
-    "SEQ", "SEQ", "rare", "NOT", "AND", "OR", "KL", "KL", "GROUP", "strategy", "pairs",
+    "SEQ", "SEQ", "rare", "NOT", "AND", "OR", "KL", "KL", "GROUP", "strategy", "pairs", "selective",
 )  # fmt: skip
 
-#: How many times as long streams are of whose events few are bound, so that what scanning takes is seen.
-_LONG = 60
+#: How many times as long streams are of whose events, or pairs, few are left, so that what it takes to scan events,
+#: or to test pairs, is seen; and the shapes of these patterns.
+_LONG, _ON_LONG = 60, ("rare", "selective")
 
 
 def _pattern(number: int, rng: np.random.Generator) -> str:
@@ -186,6 +190,8 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
     if shape == "pairs":
         # Joined first, and then with each other.
         size, window = 4, 1000
+    if shape == "selective":
+        size, window = int(rng.integers(2, 4)), 8 * window
     names = "abcdef"[:size]
     items = [
         f"T{k} {name}" for k, name in zip(rng.choice(10, size, replace=False), names, strict=True)
@@ -209,6 +215,9 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
     chosen = str(rng.choice(where))
     if shape == "rare":
         chosen = _CHAIN(rare).replace("0.2", str(rng.choice(["0.02", "0.1"])))
+    if shape == "selective":
+        chosen = str(rng.choice(["a.x + 0.98 < b.x", "b.x < 0.02 * a.x"]))
+        chosen += " AND c.x < 0.0002 * b.id" * (size == 3)
     if shape == "pairs":
         chosen = "a.id = d.id AND b.id = c.id"
     if chosen and shape != "strategy" and rng.random() < 0.2:
@@ -243,8 +252,9 @@ def _pattern(number: int, rng: np.random.Generator) -> str:
 def fitted(steps: pd.DataFrame, section: str = "reuse") -> dict[str, dict[str, float]]:
     """Evaluator, of those that have steps → nanoseconds of each kind of work of a section of the costs.
 
-    None is less than a quarter of the fixed one, as no kind of work is done for nothing that some runs do not tell
-    from others.
+    A fixed cost, at the speed of this machine, counts like a run: so that kinds of work that the runs do not tell
+    apart keep their proportion. None is less than a quarter of that, as no work is done for nothing, and what costs
+    nothing there does not here.
     """
     return {
         evaluator: _fitted(its, costs)
@@ -272,12 +282,17 @@ def _fitted(steps: pd.DataFrame, costs: Mapping[str, float]) -> dict[str, float]
     opened = [] if "opened" in kinds else [np.ones(len(steps))]
     work = np.column_stack([steps[kinds].to_numpy(float), *opened])
     times = steps["nanoseconds"].to_numpy(float)
-    least = np.array([*costs.values(), *(0.0 for _ in opened)]) / 4
+    fixed = np.array([*costs.values(), *(0.0 for _ in opened)])
+    fixed = fixed * np.median(times / np.maximum(work @ fixed, 1.0))
+    work[:, : len(kinds)] *= fixed[: len(kinds)] > 0
+    least, known = fixed / 4, np.diag(_TRUST / np.where(fixed > 0, fixed, np.inf))
     estimates = times
     for _ in range(_ROUNDS):
         # Estimates that are too low and too high by one factor count the same.
         weights = np.sqrt(times * estimates)
-        found = least + _not_negative(work / weights[:, None], (times - work @ least) / weights)
+        rows = np.vstack([work / weights[:, None], known])
+        values = np.concatenate([(times - work @ least) / weights, known @ (fixed - least)])
+        found = least + _not_negative(rows, values)
         estimates = np.maximum(work @ found, times / 10)
     return dict(zip(kinds, found.tolist(), strict=False))
 

@@ -26,7 +26,7 @@ from cepbench.patterns.reach import with_shared_keys
 from cepbench.patterns.stars import stars_of
 from cepbench.planning.costs.expected_rows import ExpectedRows
 from cepbench.planning.costs.logarithms import SMALLEST
-from cepbench.planning.costs.unit_costs import COUNTING, ONLY_JOINS, TREE, unit_costs
+from cepbench.planning.costs.unit_costs import COUNTING, NOT_OF_STARS, ONLY_JOINS, TREE, unit_costs
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.tree import Tree, leaves, post_order, right_deep
 from cepbench.planning.statistics.model import Statistics
@@ -243,10 +243,13 @@ class EngineRows(ExpectedRows):
             between = [(one, other) for one in apart for other in beside]
             if len(apart) > 1 < len(beside) and self._crosses(apart, beside):
                 work["crossed"] += self.rows(names, apart)
-            if any({*pair} in self.compared_pairs for pair in between):
+            compared = [pair for pair in between if {*pair} in self.compared_pairs]
+            if compared:
                 paired = self.rows(names, apart)
                 work[f"paired{of_rows}"] += paired
                 work["visited"] += paired * (is_root and not counts)
+                # Whatever other events they are joined with.
+                work[f"tested{of_rows}"] += sum(self.rows(pair, pair[1:]) for pair in compared)
             if any(self.is_equal(*pair) for pair in between):
                 work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
             sets = [child for child in node if isinstance(child, str) and child in self.sets]
@@ -296,7 +299,8 @@ class EngineRows(ExpectedRows):
         work = self.joined(tree, counts=True)
         # Rows of nodes within are counted too, up to the limit of those that may be stored.
         is_counted = len(self.names) <= 3 or work["made"] * self.window <= _MOST_STORED
-        unmade = ONLY_JOINS if all(are_stars) and is_counted else ("crossed",)
+        # Pairs of events are tested all the same.
+        unmade = NOT_OF_STARS if all(are_stars) and is_counted else ("crossed",)
         return work | dict.fromkeys(unmade, 0.0)
 
     def _crosses(self, one: list[str], other: list[str]) -> bool:
@@ -561,6 +565,7 @@ def counted_seconds(
         "scanned": events * items,
         "made": work.get("partial_matches_created", 0),
         "paired_rows": work.get("comparisons", 0),
+        "tested_rows": work.get("comparisons", 0),
         "written": written,
     }
     return 1e-9 * _nanoseconds(counted, costs)
