@@ -180,9 +180,7 @@ class EventStream:
         """Ascending row numbers of the events of each of some codes; None when rows by type are first asked for."""
         part = self._index.part
         if part is not None:
-            every = part.stream.rows_of_codes(codes) or ()
-            of_codes = zip(codes, every, strict=True)
-            return [rows[part.places_of(code, rows)] - part.first for code, rows in of_codes]
+            return [*map(part.rows, codes)]
         index = self._index.of(self.type_codes, len(self.type_names))
         if index is None:
             return None
@@ -205,8 +203,9 @@ class EventStream:
     def _of_code(self, name: str | None, code: int) -> AttributeColumn:
         part, kept = self._index.part, self._index.columns
         if part is not None:
-            every = part.stream.rows_of_codes([code]) or ()
-            return part.stream._of_code(name, code)[part.places_of(code, *every)]
+            whole = part.stream
+            its = whole.times_of_code(code) if name is None else whole.column_of_code(name, code)
+            return its[part.places_of(code)]
         found = kept.get((name, code))
         if found is None:
             parts = self.indexed().rows_of_codes([code])

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from cepbench.kernels.arrays import read_only
 from cepbench.streams.columns import AttributeColumn
 
-if TYPE_CHECKING:
-    from cepbench.streams.event_stream import EventStream
+
+class Indexed(Protocol):
+    """A stream whose rows by type are known."""
+
+    def rows_of_codes(self, codes: Sequence[int]) -> list[np.ndarray] | None: ...
+
+    def column_of_code(self, name: str, code: int) -> AttributeColumn: ...
+
+    def times_of_code(self, code: int) -> np.ndarray: ...
 
 
 class Part(NamedTuple):
-    """The rows of a stream, whose rows by type are known, that a slice of it has."""
+    """The rows of such a stream that a slice of it has."""
 
-    stream: EventStream
+    stream: Indexed
     first: int
     last: int  #: before which they end
     #: By type, the places that these have among all rows of the type, as far as they were asked for.
     places: dict[int, slice]
 
-    def places_of(self, code: int, rows: np.ndarray) -> slice:
-        """The places of a type, given all its rows."""
-        found = self.places.get(code)
-        if found is None:
-            found = slice(*rows.searchsorted((self.first, self.last)).tolist())
-            self.places[code] = found
-        return found
+    def rows(self, code: int) -> np.ndarray:
+        """The rows of the slice that are of a type."""
+        return self._all(code)[self.places_of(code)] - self.first
+
+    def places_of(self, code: int) -> slice:
+        """The places of a type."""
+        if code not in self.places:
+            places = self._all(code).searchsorted((self.first, self.last)).tolist()
+            self.places[code] = slice(*places)
+        return self.places[code]
+
+    def _all(self, code: int) -> np.ndarray:
+        parts = self.stream.rows_of_codes([code])
+        assert parts is not None
+        return parts[0]
 
 
 class TypeIndex:
@@ -82,7 +97,7 @@ class TypeIndex:
         self._asked = True
         return self._known
 
-    def cut(self, stream: EventStream, first: int, last: int) -> Part | None:
+    def cut(self, stream: Indexed, first: int, last: int) -> Part | None:
         """The part of this index' stream that some of its rows are; None while its rows are not known."""
         if self.part is not None:
             return Part(self.part.stream, self.part.first + first, self.part.first + last, {})
