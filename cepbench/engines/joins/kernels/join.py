@@ -150,7 +150,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
             state.counts[node, counts.CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
             outcome = _join_pairs(
-                node, counting, limit, first, outers, plan, state, scratch, matches
+                node, counting, limit, first, outers, pairs, plan, state, scratch, matches
             )
             if outcome != tables.OK:
                 return outcome
@@ -247,13 +247,13 @@ def _join_rows(node, equality, buckets, shift, limit, first, outers, plan, state
 
 
 @njit_in_place
-def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matches):
+def _join_pairs(node, counting, limit, first, outers, pairs, plan, state, scratch, matches):
     """Join a block of outer rows with few inner rows each, or count their pairs."""
     rectangle = scratch.rectangle
     side = rectangle[tables.SIDE]
-    listed = found = list_pairs(outers, scratch)
+    found = list_pairs(node, side, first, outers, plan, state, scratch)
     if is_exact(node, side, plan):
-        listed = 0  # none is compared
+        pairs = 0  # none is compared
     else:
         found = keep_pairs(node, side, first, found, plan, state, scratch)
     if counting:
@@ -264,7 +264,7 @@ def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matc
         if outcome != tables.OK:
             rectangle[tables.OUTER], rectangle[tables.FOUND] = first, found
             return outcome
-    state.counts[node, counts.COMPARED] += listed
+    state.counts[node, counts.COMPARED] += pairs
     return tables.OK
 
 
