@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import random
@@ -125,13 +126,10 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)  # tests leave few circles behind
-
-
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()  # extension modules report what is not collected at exit as leaks
+        # Extension modules report what is not collected at exit as leaks; pytest collects before it.
+        atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(autouse=True)
