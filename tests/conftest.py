@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import random
@@ -87,6 +88,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[:] = _each_value_once(items)
 
 
+@pytest.hookimpl(optionalhook=True)  # where pytest-xdist is
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Cases of a test are sent to a worker together: each that is sent has all before it looked at."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class OfTests(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return LoadGroupScheduling._split_scope(self, nodeid).partition("[")[0]
+
+    return OfTests(config, log) if SOAK is None else None
+
+
 def _each_value_once(items: Sequence[Any]) -> Iterator[Any]:
     """Of each test the cases that have every value of its parameters between them; of many half."""
     tables: dict[str, list[Any]] = {}
@@ -113,13 +126,10 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)  # tests leave few circles behind
-
-
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()  # extension modules report what is not collected at exit as leaks
+        # Extension modules report what is not collected at exit as leaks; pytest collects before it.
+        atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import cepbench as cep
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PlanningRefusedError, UnsupportedPatternError
 from cepbench.patterns.reach import shared_keys
-from tests.budgets import SOAK, examples
+from tests.budgets import SOAK, examples, only_compiled
 from tests.contract.cases import ContractCase, contract_cases
 from tests.contract.declared import (
     ALL,
@@ -95,6 +95,7 @@ def test_engine(name: str, tally: Tally, seeds: Seeds) -> None:
     explored(name, seeds(1), lambda data: _check(data, tally, given, name, [*WAYS]), each=8)
 
 
+@only_compiled
 @_pinned("generator")
 def test_generator(name: str, tally: Tally, seeds: Seeds) -> None:
     generator = cep.PLAN_GENERATORS[name]

@@ -12,6 +12,7 @@ import cepbench as cep
 from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.detection.tasks import evaluator_without_plan
 from cepbench.engines.runs.protocol import Evaluator
+from tests.budgets import only_compiled
 from tests.contract.cases import WorkloadCase, statistics_of, workload_cases
 from tests.contract.declared import ALL, families_of, outputs_of, refused
 from tests.contract.entries import EVALUATORS
@@ -130,6 +131,7 @@ def test_engine(name: str, tally: Tally, seeds: Callable[[int], Sequence[int]]) 
     explored(name, seeds(1), check, each=3)
 
 
+@only_compiled
 @pytest.mark.parametrize("name", PLANNERS)
 def test_planner(name: str, tally: Tally, seeds: Callable[[int], Sequence[int]]) -> None:
     tally.pinned, tally.most = name, 0.8

@@ -25,7 +25,7 @@ from cepbench.engines.runs.pieces import pieces_of
 from cepbench.kernels.sorting import sorted_by
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
-from tests.budgets import examples
+from tests.budgets import examples, only_compiled
 from tests.engines.detection.strategies import Case, cases, stream_of, tree_plans
 from tests.naive.matcher import naive_matches
 
@@ -134,6 +134,7 @@ def test_more_candidates_than_a_block_holds(tree, operator: str, condition, hold
     assert counted.metrics.matches == len(expected)
 
 
+@only_compiled
 @pytest.mark.parametrize("operator", ["SEQ", "AND"])
 @pytest.mark.parametrize("tree", [(("a", "b"), "c"), ("c", ("b", "a")), (("c", "b"), "a")])
 def test_more_outer_rows_than_a_block_holds(operator: str, tree: tuple) -> None:

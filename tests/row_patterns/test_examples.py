@@ -9,6 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, PartialMatchLimitError, StreamError
+from tests.budgets import only_compiled
 
 pytestmark = pytest.mark.kernel
 
@@ -178,6 +179,7 @@ def test_a_window_fits_the_time() -> None:
         rows(FRAUD, ticks([1, 2]))
 
 
+@only_compiled
 @pytest.mark.parametrize("within", ["", "WITHIN 100"])
 def test_without_conditions_on_the_match_a_state_is_tried_once_a_row(within: str) -> None:
     query = f"""SELECT * FROM t MATCH_RECOGNIZE (MEASURES COUNT(*) AS n

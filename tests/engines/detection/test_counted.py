@@ -39,6 +39,7 @@ def test_every_match_has_its_number(family: str, data: st.DataObject) -> None:
     picked(case, result, data.draw(st.integers(0, 3)))
 
 
+@only_compiled
 @pytest.mark.parametrize(
     "text",
     [

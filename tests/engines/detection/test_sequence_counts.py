@@ -140,9 +140,10 @@ def test_partitions_stay_between_rounds_until_their_events_have_left(condition: 
     without = Detector(pattern, evaluator="sase", output="count")
     runs = Detector(pattern, evaluator="sase", output="count", node_times=True)
     partitions = []
-    for batch in stream.batches(1):
+    for at, batch in enumerate(stream.batches(1), 1):
         assert without.push(batch) == runs.push(batch)
-        partitions.append(len(without.snapshot()["run/engines/0/partitions/values"]))
+        if at % 8 == 0:  # a snapshot takes longer than a push
+            partitions.append(len(without.snapshot()["run/engines/0/partitions/values"]))
     assert without.flush() == runs.flush()
     assert runs.metrics().matches > 50
     # There are 120 events in a window, and as many partitions again before they are dropped.

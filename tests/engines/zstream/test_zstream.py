@@ -22,6 +22,7 @@ from cepbench.errors import PartialMatchLimitError, StreamError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
+from tests.budgets import only_compiled
 from tests.engines.detection.strategies import (
     batches_of,
     event_frames,
@@ -99,6 +100,7 @@ def test_rounds_without_a_final_event_are_idle() -> None:
     assert result.metrics.partial_matches_created == 1
 
 
+@only_compiled
 def test_rounds_that_make_many_records_are_cut() -> None:
     rng = np.random.default_rng(2)
     events = pd.DataFrame(

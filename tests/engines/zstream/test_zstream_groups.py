@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PlanError
+from tests.budgets import only_compiled
 from tests.engines.detection.strategies import TYPES, event_frames, events_of, stream_of
 from tests.naive.matcher import naive_matches
 
@@ -104,6 +105,7 @@ def test_figure_6_below_the_root(size: str, condition: str, kept: int) -> None:
     assert {*made.values()} - {kept} == {2}
 
 
+@only_compiled
 @pytest.mark.parametrize("size", ["+", "2", "*"])
 def test_sums_of_many_groups(size: str) -> None:
     """Groups in the middle of long streams, in many rounds: whole and fractional values."""

@@ -19,7 +19,7 @@ from cepbench.planning.planners.budget import Budget
 from cepbench.planning.planners.generate import plan_problem
 from cepbench.planning.planners.goo import smallest_joins
 from cepbench.planning.planners.predicate_graph import adjacency, components
-from tests.budgets import crossed
+from tests.budgets import crossed, only_compiled
 from tests.naive import plans as naive
 from tests.planning_cases import ALPHAS, STRATEGIES, Case, ln, modelled, random_case
 
@@ -101,6 +101,7 @@ def test_the_best_tree_without_cross_products(of_shape, n, seeds) -> None:
         assert_best_without_cross_products(case_of(of_shape(n), n, seed).in_floats())
 
 
+@only_compiled
 @pytest.mark.parametrize("of_shape", [chain, cycle, star])
 def test_the_same_over_eight_variables(of_shape) -> None:
     assert_best_without_cross_products(case_of(of_shape(8), 8).in_floats())

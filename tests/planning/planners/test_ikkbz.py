@@ -15,6 +15,7 @@ from cepbench.errors import PlanningRefusedError
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.planners.generate import plan, plan_problem
 from cepbench.planning.planners.ikkbz import best_order
+from tests.budgets import only_compiled
 from tests.naive import plans as naive
 from tests.planning_cases import STRATEGIES, Case, ln, modelled, random_case
 
@@ -134,6 +135,7 @@ def test_kleene_sets_without_end(expected, seeds) -> None:
         assert_best_without_cross_products(case)
 
 
+@only_compiled
 def test_long_chains_and_trees_are_at_least_local_minima() -> None:
     # Exchanging two neighbours of the order, where the conditions allow it, gains nothing.
     for case in (tree_case(5, 120), chain_case(5, 120), star_case(5, 120)):

@@ -19,6 +19,7 @@ from cepbench.planning.planners.simulated_annealing import (
     simulated_annealing,
 )
 from cepbench.planning.planners.two_phase import two_phase
+from tests.budgets import only_compiled
 from tests.planning_cases import ALPHAS, READINGS, STRATEGIES, modelled, random_case
 
 pytestmark = pytest.mark.kernel
@@ -77,6 +78,7 @@ def test_seconds_are_kept(n) -> None:
     assert made.log_cost <= plan_problem(problem, "II-RANDOM").log_cost + 1e-12
 
 
+@only_compiled
 @pytest.mark.parametrize("search", [simulated_annealing, two_phase])
 def test_annealing_keeps_to_its_steps_and_never_loses_to_its_start(search) -> None:
     problem = random_case(7, 8, "SEQ", powers=(-1, 1)).problem
