@@ -248,8 +248,12 @@ class EngineRows(ExpectedRows):
                 paired = self.rows(names, apart)
                 work[f"paired{of_rows}"] += paired
                 work["visited"] += paired * (is_root and not counts)
-                # Whatever other events they are joined with.
-                work[f"tested{of_rows}"] += sum(self.rows(pair, pair[1:]) for pair in compared)
+                # Events of made records, or at the end of a sequence all, whatever they are joined with.
+                tested = sum(self.rows(pair, pair[1:]) for pair in compared)
+                if is_root and of_rows and self.in_order:
+                    work["tested_rows"] += tested
+                else:
+                    work["tested"] += min(tested, paired)
             if any(self.is_equal(*pair) for pair in between):
                 work[f"equal{of_rows}"] += self.rows(names, apart, hashed=False)
             sets = [child for child in node if isinstance(child, str) and child in self.sets]
