@@ -50,7 +50,7 @@ SUITABLE = {
             ),
         ),
         compared_cases(("SEQ", "AND")),
-        st.sampled_from(["COUNT", "SUM", "AVG"]),
+        st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]),
         st.sampled_from("xy"),
     )
 }
