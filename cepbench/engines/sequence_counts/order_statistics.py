@@ -147,8 +147,8 @@ class ComparedWindow(Stateful):
     def weighing(self, item: int, *, is_maximum: bool = False) -> ComparedWindow:
         """A copy in which the events of an item have weights: 0 for those so far, whose matches are not counted.
 
-        Its totals are sums; or the largest weights (``is_maximum``), of a SEQ without ``closing`` and of no events so
-        far: in the window, else of the events that have been in no match before.
+        Its totals are sums, or the largest weights in the window (``is_maximum``), of a SEQ without ``closing`` and of
+        no events so far.
         """
         its, item = copy(self), item + self._plan.is_alone
         its._is_maximum = is_maximum

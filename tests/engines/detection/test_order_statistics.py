@@ -256,6 +256,8 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
         ("SEQ(A a, ANY b, ANY c)", "a.x < b.x AND b.x >= c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "a.x != b.x AND b.x = c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "b.x > c.x", "greta"),
+        # Twice as many values as events.
+        ("SEQ(ANY a, ANY b)", "a.r < 2 * b.r", "greta"),
         ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x > 45", "greta"),
         ("SEQ(A a, NOT(B n), ANY b, ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
         ("SEQ(A a, B b, NOT(ANY n), ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),

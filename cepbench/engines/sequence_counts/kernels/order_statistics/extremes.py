@@ -10,8 +10,9 @@ is in until the latest start among the matches with it expires. Either is what t
 
 The latter is the former with time reversed, and an event that is forbidden before one item is then forbidden
 before the other one. A tree over ranks has the nearest event of each range of values; as time goes on, or back, events
-only enter, but for middle ones before an event forbidden behind them, which leave together. All of this is of the
-events of a chunk and those in the window before it, so nothing but these events is stored.
+only enter, but for middle ones before an event forbidden behind them, which leave together. All of this is found anew
+for the events of a chunk and those in the window before it: nothing but events is stored, and a push of few of them
+reads the whole window if a value is asked for.
 """
 
 from __future__ import annotations
@@ -39,10 +40,8 @@ from cepbench.kernels.jit import njit, njit_in_place
 
 @njit
 def maximize_compared(plan, stored, events, samples, totals, out, done):
-    """Find the largest weights with new events; see
+    """Find the largest weights in the window with new events; see
     :func:`~cepbench.engines.sequence_counts.kernels.order_statistics.count.count_compared`.
-
-    ``out``: int64 (samples, 1), of the matches in the window, or of those of events that were in none before.
     """
     table = arranged(plan, stored, events, samples, done)
     size = len(table.times)
@@ -79,10 +78,11 @@ def maximize_compared(plan, stored, events, samples, totals, out, done):
 
 @njit_in_place
 def _reach(plan, table, ranks, trees, reached, leaves, which, low, behind):
-    """The nearest events of the first or the last item (``which``) that the middle ones reach, and those
+    """Find the nearest events of the first or the last item (``which``) that the middle ones pass with, and those
     that the events of the other item reach by way of these if they are weighted.
 
-    The nearest are the greatest places: rows or, with time reversed, negative ones.
+    The nearest are the greatest places: rows or, with time reversed, negative ones. Those that middle events reach are
+    written to ``reached[which]``, and those that others do to ``reached[1 - which]``.
     """
     times, items, passes = table.times, table.items, plan.passes
     outer, other = (LAST, FIRST) if which else (FIRST, LAST)
@@ -130,7 +130,7 @@ def _reach(plan, table, ranks, trees, reached, leaves, which, low, behind):
 
 @njit_in_place
 def _report(plan, table, trees, reached, leaves, out, low, first, behind):
-    """Write the largest weights after the events of a chunk of which they are asked for."""
+    """Write the largest weights in the window after the new events of a chunk for which they are asked."""
     times, begin = table.times, low
     # The events that are in a match first by that of a row are a list: its head, and what follows each.
     lives, heads, links = reached[0], reached[2], reached[3]
@@ -149,18 +149,14 @@ def _report(plan, table, trees, reached, leaves, out, low, first, behind):
             heads[abs(place)] = row
     _empty(trees, leaves)
     for row in range(begin, behind):
-        extreme, event, earliest = NO_MATCH, heads[row], times[row] - plan.window
+        event = heads[row]
         while event >= 0:
-            if times[lives[event]] >= earliest:
-                extreme = max(extreme, table.weights[event])
-                _enter(trees, 0, leaves, lives[event] - begin, table.weights[event])
+            _enter(trees, 0, leaves, lives[event] - begin, table.weights[event])
             event = links[event]
         if row >= first and table.samples[row] >= 0:
-            if plan.counts_window:
-                while times[low] < earliest:
-                    low += 1
-                extreme = _greatest(trees, 0, leaves, low - begin, 0, 1, 1)
-            out[table.samples[row], 0] = extreme
+            while times[low] < times[row] - plan.window:
+                low += 1
+            out[table.samples[row], 0] = _greatest(trees, 0, leaves, low - begin, 0, 1, 1)
 
 
 @njit_in_place
