@@ -39,9 +39,10 @@ pytestmark = [
 SIMPLE = aggregate_cases(SEQUENCES) | aggregate_cases(SEQUENCES, typed=True) | neighbour_cases()
 CASES = SIMPLE | aggregate_cases(typed=True)
 
-#: Of a method that runs few other patterns, most cases are of these.
-SUITABLE = {
-    "order-statistics": st.builds(
+
+def _ranked(structures: tuple[str, ...], functions: list[str]) -> st.SearchStrategy[Case]:
+    """Cases of compared neighbours, with COUNT and an aggregate of a value."""
+    return st.builds(
         lambda case, function, attribute: replace(
             case,
             pattern=replace(
@@ -49,10 +50,16 @@ SUITABLE = {
                 aggregates=(MatchAggregate("COUNT"), MatchAggregate(function, "a", attribute)),
             ),
         ),
-        compared_cases(("SEQ", "AND")),
-        st.sampled_from(["COUNT", "SUM", "AVG"]),
+        compared_cases(structures),
+        st.sampled_from(functions),
         st.sampled_from("xy"),
     )
+
+
+#: Of a method that runs few other patterns, most cases are of these.
+SUITABLE = {
+    "order-statistics": _ranked(("SEQ", "AND"), ["COUNT", "SUM", "AVG"])
+    | _ranked(("SEQ",), ["MIN", "MAX"])
 }
 
 

@@ -31,9 +31,9 @@ _SHORT_COUNTS, _SHORT = 10_000, 5_000
 #: Matches for each event of an item that are listed in the time in which they are counted, in partitions and by greta.
 _FEW, _FEW_BY_GRETA = 3.0, 50.0
 
-#: First events in a window whose numbers are read in the time of sums over levels; integers are added up more slowly,
-#: as their sums may have more than 64 bits.
-_MANY, _MANY_SUMS = 2_000.0, 50.0
+#: First events in a window whose numbers are read in the time of sums over levels; those of extremes are compared more
+#: slowly, and integers are added up more slowly, as their sums may have more than 64 bits.
+_MANY, _MANY_EXTREMES, _MANY_SUMS = 2_000.0, 400.0, 50.0
 
 
 class ChosenMethod(NamedTuple):
@@ -63,7 +63,8 @@ def faster(by_place: str, task: AggregationTask, stream: EventStream) -> ChosenM
         return ChosenMethod(
             TWO_STEP.name, f"about {_about(found.matches)} matches for each event of an item"
         )
-    most = _MANY
+    has_extremes = any(its.function in ("MIN", "MAX") for its in task.pattern.aggregates)
+    most = _MANY_EXTREMES if has_extremes else _MANY
     if _adds_integers(task, stream):
         most = _MANY_SUMS if not is_keyed else -1.0
     if has_rival and found.firsts <= most:

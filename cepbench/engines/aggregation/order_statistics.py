@@ -1,8 +1,9 @@
-"""Counts and sums over two or three compared events by trees over the ranks of their values.
+"""Counts, sums and extremes over two or three compared events by trees over the ranks of their values.
 
 See :mod:`cepbench.engines.sequence_counts.kernels.order_statistics`: the time of an event grows with the
 logarithm of the number of events in the window, where ``a-seq`` and ``greta`` read all of them. SUM and AVG are
-weighted counts (:mod:`cepbench.engines.aggregation.digits`); MIN and MAX are not, for the trees subtract what expires.
+weighted counts (:mod:`cepbench.engines.aggregation.digits`); MIN and MAX come from the latest starts of matches, and
+from trees without subtraction.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.aggregation.counting import CountingRun
+from cepbench.engines.aggregation.digits import DigitWindow
 from cepbench.engines.aggregation.protocol import (
     AggregateMetrics,
     AggregationMethod,
@@ -23,7 +25,7 @@ from cepbench.engines.runs.work import Work
 from cepbench.engines.sase.order_statistics import compared_layout
 from cepbench.engines.sequence_counts.integers import narrowed
 from cepbench.engines.sequence_counts.kernels.tables import Events
-from cepbench.engines.sequence_counts.order_statistics import warm_up
+from cepbench.engines.sequence_counts.order_statistics import ComparedWindow, warm_up
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Operator
 from cepbench.patterns.neighbours import in_orders
@@ -38,11 +40,14 @@ class ComparedRun(CountingRun):
 
     def __init__(self, task: AggregationTask) -> None:
         super().__init__(task, _NAME, by_start=False)
+        its = self._sequence
+        if its.is_ordered and its.closing is None and task.scope != "trigger":
+            return
         for total in self.valuation.totals:
             if total.is_maximum:
                 raise UnsupportedPatternError(
-                    f"{_NAME} counts and adds up, and cannot aggregate {total.kind}"
-                    f"({total.variable}.{total.attribute}); use the method greta or two-step"
+                    f"{_NAME} cannot aggregate {total.kind}({total.variable}.{total.attribute}) over AND, with NOT "
+                    "compared with another item, or in scope trigger; use another method, such as two-step"
                 )
 
     def _compiled(self, name: str, *, by_start: bool) -> ComparedSequence:
@@ -67,11 +72,14 @@ class ComparedRun(CountingRun):
         """See :class:`CountingRun`; a further digit begins as the matches were before these events."""
         matches, *sums = windows
         totals = [
-            window.push(its, samples, matches) for window, its in zip(sums, given[1:], strict=True)
+            window.push(its, samples)[0]
+            if isinstance(window, ComparedWindow)
+            else window.push(its, samples, matches)
+            for window, its in zip(sums, given[1:], strict=True)
         ]
         found, done = matches.push(given[0], samples)
         for place, window in enumerate(sums):
-            if window.is_missing:
+            if isinstance(window, DigitWindow) and window.is_missing:
                 totals[place] = narrowed(found + totals[place])
         return [(its, done) for its in (found, *totals)]
 
@@ -91,6 +99,8 @@ class ComparedRun(CountingRun):
 def _open(task: AggregationTask) -> ComparedRun:
     run = ComparedRun(task)
     warm_up()
+    if any(total.is_maximum for total in run.valuation.totals):
+        warm_up(is_maximum=True)
     return run
 
 

@@ -92,6 +92,8 @@ class ComparedSequence:
         if total.variable is None:
             return count
         item = self.pattern.positive_names.index(total.variable)
+        if total.is_maximum:
+            return count.weighing(item, is_maximum=True)
         return DigitWindow(total, count, item, int(items.begins[item]), is_float=is_float)
 
 

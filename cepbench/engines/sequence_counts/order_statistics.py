@@ -11,6 +11,7 @@ import numpy as np
 from cepbench.engines.sequence_counts.integers import integers
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.engines.sequence_counts.kernels.order_statistics.count import count_compared
+from cepbench.engines.sequence_counts.kernels.order_statistics.extremes import maximize_compared
 from cepbench.engines.sequence_counts.kernels.order_statistics.tables import (
     BARS_LAST,
     BARS_MIDDLE,
@@ -134,6 +135,7 @@ class ComparedWindow(Stateful):
             short=SHORT if is_ordered else SHORT // 2,
             few=FEW,
         )
+        self._is_maximum = False
         #: Matches since they were taken last, as ``_totals`` of each partition.
         self._found = np.zeros((1, 2), np.int64)
         nothing = np.zeros(0, np.int64)
@@ -142,10 +144,16 @@ class ComparedWindow(Stateful):
         )
         self._totals = np.zeros((0, PARTITION_COLUMNS), np.int64)
 
-    def weighing(self, item: int) -> ComparedWindow:
-        """A copy in which the events of an item have weights: 0 for those so far, whose matches are not counted."""
+    def weighing(self, item: int, *, is_maximum: bool = False) -> ComparedWindow:
+        """A copy in which the events of an item have weights: 0 for those so far, whose matches are not counted.
+
+        Its totals are sums, or the largest weights in the window (``is_maximum``), of a SEQ without ``closing`` and of
+        no events so far.
+        """
         its, item = copy(self), item + self._plan.is_alone
-        its._plan = self._plan._replace(weighted=1 << item)
+        its._is_maximum = is_maximum
+        kept = self._plan.kept | ITEMS * is_maximum
+        its._plan = self._plan._replace(weighted=1 << item, kept=kept)
         its._found, its._totals = np.zeros_like(self._found), self._totals.copy()
         its._totals[:, [LOW, HIGH]] = 0
         weights, numbers = np.zeros(len(self._stored.times), np.int64), self._stored.numbers.copy()
@@ -228,6 +236,11 @@ class ComparedWindow(Stateful):
         """
         out, done = np.zeros((samples, 3), np.int64), np.zeros(3, np.int64)
         sampled = events.samples if samples else np.zeros(0, np.int64)
+        if self._is_maximum:
+            self._stored = maximize_compared(
+                self._plan, self._stored, events, sampled, self._totals, out, done
+            )
+            return out[:, 0], done
         self._stored = count_compared(
             self._plan, self._stored, events, sampled, self._totals, self._found, out, done
         )
@@ -260,11 +273,13 @@ def _passes(operator: int | None, *, is_later: bool) -> list[int]:
 
 
 @cache
-def warm_up() -> None:
-    """Compile the kernel, or load it from the disk cache."""
+def warm_up(*, is_maximum: bool = False) -> None:
+    """Compile the kernel of counts and sums or that of largest weights, or load it from the disk cache."""
     none, times = np.zeros((2, 0), np.int64)
     times.flags.writeable = False  # as those of a stream
     window = ComparedWindow(np.array([1, 2]), ((0, 0, LESS), None), 1, counts_window=False)
+    if is_maximum:
+        window = window.weighing(0, is_maximum=True)
     spans = np.zeros(1, np.int64)
     window.push(
         tables.Events(none, times, none, np.zeros((1, 0)), spans, 0, none, none, none), samples=0

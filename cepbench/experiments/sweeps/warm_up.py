@@ -168,6 +168,7 @@ _PARTS: dict[str, Callable[[], None]] = {
     "counts": _counts,
     "plan generators": _plan_generators,
     "order-statistics": order_statistics.warm_up,
+    "order-statistics, extremes": partial(order_statistics.warm_up, is_maximum=True),
     "shared counts": shared.warm_up,
     "instances": instances.warm_up,
     "zstream": zstream.warm_up,

@@ -35,6 +35,8 @@ def stream() -> cep.EventStream:
         ("WHERE a.x < b.x AGG COUNT WITHIN 9000 units", "order-statistics"),
         ("WHERE a.x < b.x AGG SUM(b.n) WITHIN 100 units", "a-seq"),
         ("WHERE a.x < b.x AGG SUM(b.n) WITHIN 500 units", "order-statistics"),
+        ("WHERE a.x < b.x AGG MIN(a.x) WITHIN 500 units", "a-seq"),
+        ("WHERE a.x < b.x AGG MIN(a.x), MAX(b.n) WITHIN 2500 units", "order-statistics"),
         # A match needs one of fifty values.
         ("WHERE a.x < b.x AND [id] AGG COUNT WITHIN 400 units", "two-step"),
         ("WHERE a.x < b.x AND a.id = b.id AGG COUNT WITHIN 400 units", "two-step"),

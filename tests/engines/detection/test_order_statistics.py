@@ -27,7 +27,7 @@ from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.engines.sequence_counts.order_statistics import ComparedWindow
 from cepbench.errors import StreamError, UnsupportedPatternError
 from cepbench.kernels.instructions import LESS
-from cepbench.patterns.model import MatchAggregate, Pattern
+from cepbench.patterns.model import MatchAggregate, Operator, Pattern
 from cepbench.patterns.neighbours import neighbours_of
 from cepbench.patterns.parse import parse
 from tests.budgets import examples
@@ -51,6 +51,17 @@ def scanning(few: int) -> Iterator[None]:
 
 #: No chunk, short ones, all.
 _SCANNED = st.sampled_from([-(1 << 40), order_statistics.FEW, 1 << 40])
+
+
+def has_extremes(pattern: Pattern, scope: str) -> bool:
+    """Whether MIN and MAX are found by ranks, too."""
+    found = neighbours_of(pattern)
+    return (
+        found is not None
+        and found.closing is None
+        and scope != "trigger"
+        and pattern.structure.operator is Operator.SEQ
+    )
 
 
 def is_compared(pattern: Pattern) -> bool:
@@ -86,7 +97,13 @@ def test_the_matches_of_the_naive_twin(data: st.DataObject) -> None:
 @examples(8)
 def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
     case = data.draw(compared_cases(("SEQ", "AND")))
+    options = {
+        "emit": data.draw(st.sampled_from(EMITS)),
+        "scope": data.draw(st.sampled_from(SCOPES)),
+    }
     asked = [("COUNT", "x"), ("SUM", "x"), ("AVG", "x"), ("SUM", "y")]
+    if has_extremes(case.pattern, options["scope"]):
+        asked += [("MIN", "x"), ("MAX", "x"), ("MIN", "y"), ("MAX", "y")]
     aggregates = [MatchAggregate("COUNT")]
     aggregates += [
         MatchAggregate(function, name, attribute)
@@ -94,10 +111,6 @@ def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
         for function, attribute in data.draw(st.lists(st.sampled_from(asked), unique=True))
     ]
     pattern = replace(case.pattern, aggregates=tuple(aggregates))
-    options = {
-        "emit": data.draw(st.sampled_from(EMITS)),
-        "scope": data.draw(st.sampled_from(SCOPES)),
-    }
     rows = []
     with scanning(data.draw(_SCANNED)):
         live = cep.Aggregator(pattern, "order-statistics", **options)
@@ -236,12 +249,15 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
             "k": rng.integers(0, 3, 1500),
             # Few values have high digits, which come and go with them.
             "i": np.where(rng.random(1500) < 0.01, 1 << 45, rng.integers(-50, 50, 1500)),
+            "r": np.where(rng.random(1500) < 0.1, np.nan, rng.random(1500)),
         }
     )
     for structure, compared, twin in (
         ("SEQ(A a, ANY b, ANY c)", "a.x < b.x AND b.x >= c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "a.x != b.x AND b.x = c.x", "greta"),
         ("SEQ(A a, ANY b, ANY c)", "b.x > c.x", "greta"),
+        # Twice as many values as events.
+        ("SEQ(ANY a, ANY b)", "a.r < 2 * b.r", "greta"),
         ("SEQ(A a, NOT(ANY n), B b)", "a.x < b.x AND n.x > 45", "greta"),
         ("SEQ(A a, NOT(B n), ANY b, ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
         ("SEQ(A a, B b, NOT(ANY n), ANY c)", "a.x < b.x AND b.x > c.x AND n.x > 45", "greta"),
@@ -262,6 +278,8 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
     ):
         last = "c" if " c)" in structure else "b"
         asked = f"COUNT, COUNT(b.x), SUM(a.i), SUM(b.i), AVG({last}.i)"
+        if structure.startswith("SEQ") and twin == "greta" and scope != "trigger":
+            asked += f", MIN(a.r), MAX(b.r), MIN({last}.r), MAX({last}.i)"
         text = f"PATTERN {structure} WHERE [k] AND {compared} AGG {asked} WITHIN 90 units"
         stream = stream_of(events)
         due = cep.aggregate(text, stream, twin, scope=scope).rows
@@ -285,6 +303,7 @@ def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
                 "type": rng.choice([*"AABBC"], 60),
                 "time": np.sort(rng.integers(0, 60, 60)),
                 "x": rng.integers(0, 9, 60).astype(float),
+                "r": rng.random(60),
             }
         )
         for structure, forbids in (
@@ -297,6 +316,9 @@ def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
             pattern = parse(
                 f"PATTERN {structure} WHERE {compared} AND {forbids} AGG COUNT WITHIN 12 units"
             )
+            if has_extremes(pattern, scope):
+                its = [MatchAggregate("MIN", name, "r") for name in pattern.positive_names]
+                pattern = replace(pattern, aggregates=(*pattern.aggregates, *its))
             due = naive_rows(pattern, events, scope=scope)
             for few in (-(1 << 40), 1 << 40):
                 with scanning(few):
@@ -373,8 +395,11 @@ def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
     method = cep.Aggregator(asked.format("COUNT")).method
     assert (method == "order-statistics") == is_counted
     assert cep.Aggregator(asked.format("COUNT, SUM(b.x), AVG(a.y)")).method == method
-    with pytest.raises(UnsupportedPatternError, match="order-statistics"):
-        cep.Aggregator(asked.format("SUM(b.x), MAX(b.x)"), "order-statistics")
+    for scope in SCOPES:
+        finds = is_counted and has_extremes(parse(f"PATTERN {text} WITHIN 9 units"), scope)
+        error = pytest.raises(UnsupportedPatternError, match="order-statistics")
+        with nullcontext() if finds else error:
+            cep.Aggregator(asked.format("SUM(b.x), MAX(b.x)"), "order-statistics", scope=scope)
 
 
 @pytest.mark.parametrize(
@@ -397,6 +422,7 @@ def test_what_is_counted_by_ranks(text: str, is_counted: bool) -> None:
 def test_which_conjunctions_are_counted_by_ranks(text: str, is_counted: bool) -> None:
     method = cep.Aggregator(f"PATTERN {text} AGG COUNT WITHIN 9 units").method
     assert method == ("order-statistics" if is_counted else "two-step")
+    assert cep.Aggregator(f"PATTERN {text} AGG MIN(b.x) WITHIN 9 units").method == "two-step"
     sase: dict[str, Any] = {"evaluator": "sase", "output": "count"}
     with nullcontext() if is_counted else pytest.raises(UnsupportedPatternError, match="one order"):
         cep.Detector(f"PATTERN {text} WITHIN 9 units", **sase)

@@ -126,7 +126,7 @@ for scope in ("window", "stream"):
     cep.aggregate(text, aggregated, "greta", scope=scope)
     cep.aggregate(text, aggregated, "greta", scope=scope, at=[99])
 # Copies, whose arrays may be written where those of a stream are not.
-for method, what in (("order-statistics", "SUM(a.value)"), ("a-seq", "COUNT"), ("greta", "COUNT")):
+for method, what in (("order-statistics", "SUM(a.value), MAX(b.value)"), ("a-seq", "COUNT"), ("greta", "COUNT")):
     text = "PATTERN SEQ(s3 a, s6 b) WHERE a.difference < b.difference AGG "
     aggregator = cep.Aggregator(f"{text}{what} WITHIN 900 units", method=method)
     aggregator.push(aggregated[:300])

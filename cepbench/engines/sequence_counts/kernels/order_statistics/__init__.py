@@ -28,4 +28,7 @@ Of an AND an event completes matches as any item, with those before it, and thos
 it. An event of the middle item has two numbers, of the first and of the last items that it passes with: those
 that enter are marks of the opposite sign, and an event of the first item adds up how many of the last one
 there are with the events of the middle item that it passes with.
+
+The largest weights of events in matches take trees of another kind, from which nothing is subtracted, see
+:mod:`cepbench.engines.sequence_counts.kernels.order_statistics.extremes`.
 """

@@ -45,13 +45,13 @@ def count_compared(plan, stored, events, samples, totals, found, out, done):
     ``out``: int64 (samples, 3), the values after events, in digits.
     ``done``: int64 (3,), the first events, and those that enter trees, once for each item.
     """
-    table = _arranged(plan, stored, events, samples, done)
+    table = arranged(plan, stored, events, samples, done)
     kept = _count_table(plan, table, totals, found, out)
-    return _of_kept(table, kept)
+    return of_kept(table, kept)
 
 
 @njit
-def _arranged(plan, stored, events, samples, done):
+def arranged(plan, stored, events, samples, done):
     """The stored events of each partition, and the new ones behind them."""
     partitions, columns = len(stored.sizes), len(plan.columns)
     fresh, begins = np.zeros(partitions, np.int64), np.zeros(partitions, np.int64)
@@ -111,7 +111,7 @@ def _copy(one, old, two, at):
 
 
 @njit
-def _of_kept(table, kept):
+def of_kept(table, kept):
     """The events that are kept."""
     partitions, size = len(table.fresh), kept.sum()
     stored = Stored(
@@ -141,7 +141,7 @@ def _count_table(plan, table, totals, found, out):
         low, first = table.spans[partition], table.fresh[partition]
         end = table.spans[partition + 1]
         while first < end:
-            behind = _behind_chunk(plan, table, first, end)
+            behind = behind_chunk(plan, table, first, end)
             events = behind - low
             _find_bounds(plan, table, bounds, low, first)
             if (behind - first) * (events - plan.short) < plan.few * events:
@@ -217,7 +217,7 @@ def _find_bounds(plan, table, bounds, low, first):
 
 
 @njit_in_place
-def _behind_chunk(plan, table, first, end):
+def behind_chunk(plan, table, first, end):
     """Behind the events of a window from the first one on, and a few at least."""
     times, behind = table.times, first + 1
     while behind < end and (
