@@ -52,7 +52,7 @@ _LIMIT = 10_000_000
 _LONGEST = 0.1
 
 #: The relative deviation of a cost from the fixed one counts as much as so many times that of a run.
-_TRUST = 0.5
+_TRUST = 2.0
 
 _ROUNDS = 5
 _ENOUGH = 100_000_000  # nanoseconds
