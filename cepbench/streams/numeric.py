@@ -143,8 +143,10 @@ class NumericReader(Stateful):
         of_type = None if code is None else stream.rows_of_codes([code])
         among = np.arange(len(stream)) if of_type is None else of_type[0]
         row = int(among[rows][large][0])
+        # That of the source: engines read parts of a stream.
+        place = row if stream.positions is None else int(stream.positions[row])
         raise StreamError(
-            f"row {row}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "
+            f"row {place}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "
             "float; convert it to a text, or subtract a common origin",
-            row=row,
+            row=place,
         )

@@ -92,10 +92,18 @@ def test_kept_columns_find_what_rows_find(engine: str, items: str, where: str) -
     assert len(expected) or "b.x > 9" in where
 
 
-def test_kept_columns_name_the_row_that_is_too_large() -> None:
+@pytest.mark.parametrize("events", [1, 2, 9])
+@pytest.mark.parametrize("engine", ["tree", "stack-nfa", "zstream"])
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_the_row_that_is_too_large_is_that_of_the_source(
+    engine: str, events: int, is_indexed: bool
+) -> None:
     frame = pd.DataFrame({"type": list("BABA"), "time": range(4), "y": [0, 1, 2, 1 << 60]})
-    stream = cep.EventStream.from_pandas(frame, type="type", time="time").indexed()
-    with pytest.raises(cep.errors.StreamError, match=r"row 3: 'y' is 1152921504606846976, too"):
-        cep.evaluate(
-            "PATTERN SEQ(A a, B b) WHERE a.y > 0 WITHIN 9 units", stream, evaluator="stack-nfa"
-        )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    if is_indexed:
+        stream = stream.indexed()
+    with (
+        pieces_of(events=events),
+        pytest.raises(cep.errors.StreamError, match=r"row 3: 'y' is 1152921504606846976, too"),
+    ):
+        cep.evaluate("PATTERN SEQ(A a, B b) WHERE a.y > 0 WITHIN 9 units", stream, evaluator=engine)
