@@ -19,16 +19,15 @@ FRAMES = {
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Section, spelling and canonical form of every spelling in the tables."""
+    """Section, spelling and canonical form of every spelling: the first of its row; a default is not written."""
     found = []
     for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         title = section.splitlines()[0]
         for row in re.findall(r"^\| (`.*) \|$", section, re.MULTILINE) if title in FRAMES else []:
-            written, canonical, *_ = re.split(r"(?<!\\) ?\|", row.replace(" | ", " |"))
-            meant = canonical.strip().strip("`")
-            found += [
-                (title, one.replace("\\|", "|"), meant) for one in re.findall(r"`(.*?)`", written)
-            ]
+            written, meaning = re.split(r"(?<!\\) \| ", row)
+            spellings = [one.replace("\\|", "|") for one in re.findall(r"`(.*?)`", written)]
+            canonical = "" if "(default)" in meaning else spellings[0]
+            found += [(title, one, canonical) for one in spellings]
     return found
 
 
