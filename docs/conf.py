@@ -123,7 +123,7 @@ def _packages(app: Any) -> dict[str, list[str]]:
         inside = file.relative_to(root)
         if file.stem.startswith("__") or LEFT_OUT & set(inside.parts):
             continue
-        # A room of a few packages has a page for each of them.
+        # A layer of a few packages has a page for each of them.
         name = "-".join(inside.parts[:-1][:2])
         pages.setdefault(name, []).append(".".join(("cepbench", *inside.with_suffix("").parts)))
     wanted = app.config.packages.split(",") if app.config.packages else pages

@@ -1,6 +1,6 @@
 """Draws the pictures of README and architecture.md: ``.venv/bin/python docs/pictures.py``.
 
-Both are generated, from the plans of a real pattern and from the tables of rooms and packages; a test checks
+Both are generated, from the plans of a real pattern and from the table of packages; a test checks
 that they are current.
 """
 
@@ -64,23 +64,22 @@ def plans_picture() -> str:
     return _page(width, top + height + 10, title, text)
 
 
-def rooms_of(page: str) -> dict[str, list[str]]:
-    """Room → its packages, from the tables of architecture.md; the lowest room first."""
-    named = re.findall(r"^\| `(\w+)/` \|[^|]*\| \w+ \|$", page, re.MULTILINE)
-    found: dict[str, list[str]] = {room: [] for room in dict.fromkeys(named)}
-    for room, package in re.findall(r"^\| `(\w+)/(\w+)/?` \|", page, re.MULTILINE):
-        found[room].append(package)
+def layers_of(page: str) -> dict[str, list[str]]:
+    """Layer → its packages, from the table of architecture.md; the lowest layer first."""
+    found: dict[str, list[str]] = {}
+    for layer, package in re.findall(r"^\| `(\w+)/(?:(\w+)/?)?` \|", page, re.MULTILINE):
+        found.setdefault(layer, []).extend([package] if package else [])
     return found
 
 
-def rooms_picture(page: str) -> str:
-    """The rooms in a line, each with its packages; data flows down."""
+def layers_picture(page: str) -> str:
+    """The layers in a line, each with its packages; data flows down."""
     left, named, wide, high, gap, across = 40, 150, 146, 28, 10, 5
     width = left + named + across * (wide + gap) + left
     y, parts = 74.0, []
-    for number, (room, packages) in enumerate(rooms_of(page).items()):
+    for number, (layer, packages) in enumerate(layers_of(page).items()):
         rows = max(1, -(-len(packages) // across))
-        room_high = rows * (high + gap) + gap
+        layer_high = rows * (high + gap) + gap
         if number:
             x = left + named / 2 - gap
             parts.append(
@@ -88,10 +87,10 @@ def rooms_picture(page: str) -> str:
                 'stroke-width="2" marker-end="url(#end)"/>'
             )
         parts.append(
-            f'<rect x="{left}" y="{y:g}" width="{width - 2 * left:g}" height="{room_high:g}" '
+            f'<rect x="{left}" y="{y:g}" width="{width - 2 * left:g}" height="{layer_high:g}" '
             f'rx="6" fill="#eef3f8" stroke="{_INK}"/>'
         )
-        parts.append(_text(left + 16, y + room_high / 2 + 6, room, 17, _INK, bold=True))
+        parts.append(_text(left + 16, y + layer_high / 2 + 6, layer, 17, _INK, bold=True))
         for k, package in enumerate(packages):
             at_x = left + named + k % across * (wide + gap)
             at_y = y + gap + k // across * (high + gap)
@@ -100,13 +99,13 @@ def rooms_picture(page: str) -> str:
                 f'fill="{_PAPER}" stroke="{_PALE}"/>'
             )
             parts.append(_text(at_x + wide / 2, at_y + 19, package, 13, _INK, anchor="middle"))
-        y += room_high + 16
+        y += layer_high + 16
     head = (
         '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" '
         f'markerHeight="6" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
     )
-    title = "Seven rooms in a line"
-    caption = "Data flows down; a room imports only from rooms above it."
+    title = "Seven layers in a line"
+    caption = "Data flows down; a layer imports only from layers above it."
     text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, caption, 13, _PALE)]
     return _page(width, y + 8, title, [*text, *parts])
 
@@ -133,7 +132,7 @@ def _page(width: float, height: float, title: str, parts: list[str]) -> str:
 def pictures() -> dict[str, str]:
     """File name -> text of each picture."""
     page = (HERE / "architecture.md").read_text(encoding="utf-8")
-    return {"plans.svg": plans_picture(), "rooms.svg": rooms_picture(page)}
+    return {"plans.svg": plans_picture(), "layers.svg": layers_picture(page)}
 
 
 if __name__ == "__main__":

@@ -21,34 +21,34 @@ GROUND = (
     "errors", "arguments", "registry", "files", "seeds", "state", "markup", "text_table", "progress", "diagram", "papers", "kernels",
     "public_names",
 )  # fmt: skip
-#: From the table of rooms: each room, and the nearest one that it may import from.
-ROOMS = dict(
-    re.findall(r"^\| `(\w+)/` \|[^|]*\| (\w+) \|$", PAGE.partition("\n## ")[0], re.MULTILINE)
-)
+TABLE = PAGE.partition("\n## Packages\n")[2]
 ROW = re.compile(r"^\| `(?P<package>[\w/]+?)/?` \|[^|]*\| (?P<sees>[^|]+) \|$", re.MULTILINE)
+#: The layers, in the order in which they may import.
+LAYERS = tuple(dict.fromkeys(row["package"].partition("/")[0] for row in ROW.finditer(TABLE)))
+#: What packages with the mark of this sentence never import.
+MARKED = re.findall(r"^† never: ([^.]+)\.", TABLE, re.MULTILINE)[0]
 
 
 @cache
 def packages() -> dict[str, tuple[set[str], set[str]]]:
-    """Package -> those of its room that the table lets it see, and what it never sees."""
+    """Package -> those of its layer that the table lets it see, and what it never sees."""
     found: dict[str, tuple[set[str], set[str]]] = {}
-    _, _, table = PAGE.partition("\n## Packages\n")
-    for row in ROW.finditer(table.partition("\n## ")[0]):
-        sees, _, never = row["sees"].partition("; never ")
-        room = row["package"].partition("/")[0]
-        own = {room if word == room else f"{room}/{word}" for word in re.findall(r"\w+", sees)}
+    for row in ROW.finditer(TABLE):
+        sees, _, never = row["sees"].replace(" †", f"; never {MARKED}").partition("; never ")
+        layer = row["package"].partition("/")[0]
+        own = {layer if word == layer else f"{layer}/{word}" for word in re.findall(r"\w+", sees)}
         above = own & found.keys()
         assert own == above or sees == "nothing", f"{row['package']} sees {own - above} above it"
         forbidden = set(re.findall(r"\w+", never))
         found[row["package"]] = (
             above,
-            {name for name in (*ROOMS, *found) if forbidden & {name, name.rpartition("/")[2]}},
+            {name for name in (*LAYERS, *found) if forbidden & {name, name.rpartition("/")[2]}},
         )
     return found
 
 
 def package_of(module: str) -> str:
-    """The package of a module by the table, else its room, or its own name on the ground."""
+    """The package of a module by the table, else its layer, or its own name on the ground."""
     parts = module.split(".")[1:]
     for length in (2, 1):
         if "/".join(parts[:length]) in packages():
@@ -96,15 +96,14 @@ def imports() -> Iterator[tuple[str, str]]:
                     yield name, most_specific(imported)
 
 
-def test_there_are_seven_rooms_and_a_small_ground() -> None:
-    assert list(ROOMS.values()) == ["ground", *ROOMS][:-1]
+def test_there_are_seven_layers_and_a_small_ground() -> None:
     there = {name.split(".")[1] for name in modules() if name != "cepbench"}
-    assert len(ROOMS) == 7
-    assert there == {*ROOMS, *GROUND, "__main__"}
+    assert len(LAYERS) == 7
+    assert there == {*LAYERS, *GROUND, "__main__"}
 
 
-def test_a_room_imports_only_rooms_below_it() -> None:
-    line = [*ROOMS, "__main__"]
+def test_a_layer_imports_only_layers_above_it() -> None:
+    line = [*LAYERS, "__main__"]
     below, seen = [], set()
     for name, imported in imports():
         own, other = name.split(".")[1], imported.split(".")[1]
@@ -114,16 +113,16 @@ def test_a_room_imports_only_rooms_below_it() -> None:
             below.append(f"{name} imports {imported}")
         seen.add((own, other))
     assert below == []
-    assert len(seen - {(room, room) for room in line}) > 20
+    assert len(seen - {(layer, layer) for layer in line}) > 20
 
 
 def test_the_table_has_every_package_and_no_other() -> None:
     there = {package_of(name) for name in modules() if name != "cepbench"}
-    faces = {room for room in ROOMS if any(p.startswith(f"{room}/") for p in packages())}
+    faces = {layer for layer in LAYERS if any(p.startswith(f"{layer}/") for p in packages())}
     assert there - {*GROUND, "__main__"} - faces == set(packages()) - {"streams"}
-    for room in faces - {"streams"}:
-        modules_of = {path.name for path in (PACKAGE / room).glob("*.py")}
-        assert modules_of <= {"__init__.py", "plugins.py"}, room
+    for layer in faces - {"streams"}:
+        modules_of = {path.name for path in (PACKAGE / layer).glob("*.py")}
+        assert modules_of <= {"__init__.py", "plugins.py"}, layer
 
 
 def test_a_package_sees_only_what_the_table_says() -> None:

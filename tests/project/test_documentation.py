@@ -192,7 +192,7 @@ def test_the_pictures_are_current() -> None:
         kept = (DOCS / name).read_text(encoding="utf-8")
         assert words_of(kept) == words_of(drawn), f"run docs/pictures.py again for {name}"
         assert len(kept) < 50_000
-    rooms = module.rooms_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
-    words = words_of((DOCS / "rooms.svg").read_text(encoding="utf-8"))
-    assert len(rooms) == 7 and set(rooms) <= set(words)
-    assert {package for packages in rooms.values() for package in packages} <= set(words)
+    layers = module.layers_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    words = words_of((DOCS / "layers.svg").read_text(encoding="utf-8"))
+    assert len(layers) == 7 and set(layers) <= set(words)
+    assert {package for packages in layers.values() for package in packages} <= set(words)

@@ -142,6 +142,6 @@ def _sentence(kind: str, entry: Any, module: str) -> str:
 
 def _link(module: str, documentation: Path) -> str:
     """The module's place in the reference, whose pages are of packages."""
-    room, package = [*module.split("."), "", ""][1:3]
-    page = Path("reference") / "_generated" / f"{room}-{package}.html"
+    layer, package = [*module.split("."), "", ""][1:3]
+    page = Path("reference") / "_generated" / f"{layer}-{package}.html"
     return f"docs/{page.as_posix()}#module-{module}" if (documentation / page).is_file() else ""
