@@ -63,21 +63,15 @@ _PAGE = """\
 
 {found}
 
-Seven patterns over one event a second of ten types, in windows of 5, 20 and 50 minutes; all matches are made, and equal event by
-event before anything is timed. Times are of CPU in one thread, with everything in memory before. cepbench reads one stream of all
-types, whose rows and columns by type it keeps from the second query on, and chooses a plan and an engine each time; the others
-have a table for each type, and queries that were written by hand for the pattern, the best that we found:
-`benchmarks/peer_queries.py`. Measured at {commit} on {processor}.
+The [numbers](peers.txt) are of seven patterns over one event a second of ten types, in windows of 5, 20 and 50 minutes. All matches
+are made, and equal event by event before anything is timed. Times are CPU time in one thread, with everything in memory before.
+cepbench reads one stream of all types, whose rows and columns by type it keeps from the second query on, and chooses a plan and an
+engine each time; the others have a table for each type, and the best queries that we could write by hand
+(`benchmarks/peer_queries.py`). Measured at {commit} on {processor}.
 
 ```sh
 make peers          # chDB, CORE and Flink, each in an environment of its own
 make bench-peers BENCH_ARGS="--page docs/peers.md"
-```
-
-## The numbers
-
-```text
-{printed}
 ```
 """
 
@@ -432,7 +426,9 @@ def main(arguments: Sequence[str]) -> None:
     known = [task.name for task in TASKS]
     parser.add_argument("--tasks", nargs="+", choices=known, default=known)
     parser.add_argument(
-        "--page", type=Path, help="where to write the table as a page of the documentation"
+        "--page",
+        type=Path,
+        help="where to write a page of the documentation, with its numbers and its picture beside it",
     )
     parser.add_argument("--resume", action="store_true", help="go on with a run that was ended")
     given = parser.parse_args(arguments)
@@ -464,8 +460,9 @@ def main(arguments: Sequence[str]) -> None:
     found, printed = found_of(best), "\n".join([*wrap(first, _WIDTH), summary(rows)])
     print(found, printed, sep="\n\n")
     if given.page:
-        page = _PAGE.format(found=found, commit=commit(), processor=processor(), printed=printed)
+        page = _PAGE.format(found=found, commit=commit(), processor=processor())
         given.page.write_text(page, encoding="utf-8")
+        given.page.with_suffix(".txt").write_text(f"{printed}\n", encoding="utf-8")
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cepbench"}):
             picture = static_chart(chart_of(best))
             picture.savefig(given.page.with_suffix(".svg"), metadata={"Date": None})

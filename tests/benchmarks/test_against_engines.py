@@ -227,6 +227,7 @@ def test_peers(bench, tmp_path, capsys, monkeypatch) -> None:
     bench.main([*few, "--out", str(out), "--page", str(page)])
     rows, shown = pd.read_parquet(out), capsys.readouterr().out
     assert "the fastest in" in page.read_text(encoding="utf-8")
+    assert page.with_suffix(".txt").read_text(encoding="utf-8") in shown
     assert "Peers beside cepbench" in page.with_suffix(".svg").read_text(encoding="utf-8")
     timed = rows[rows["repetition"] >= 0]
     for task in bench.TASKS:
