@@ -39,7 +39,7 @@ def test_the_page_is_true(
     monkeypatch.delenv("CEPBENCH_DATASETS", raising=False)
     names: dict[str, Any] = {"__name__": "__page__"}
     pieces = PIECE.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(pieces) > 10
+    assert len(pieces) > 9
     for code, shown in pieces:
         assert _trimmed(printed(code, names)) == _trimmed(shown), code
     assert os.listdir("own") == ["bars"]
