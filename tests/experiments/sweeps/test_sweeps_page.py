@@ -23,7 +23,8 @@ from cepbench.streams.generated import GENERATED, parameters_of
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+SHOWN = ROOT / "docs" / "sweep.toml"
+BLOCKS = [SHOWN.read_text(encoding="utf-8"), *re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
 EXAMPLE = ROOT / "notebooks" / "sweeps" / "example.toml"
 
 
@@ -125,7 +126,7 @@ def test_only_data_must_be_there(tmp_path: Path) -> None:
 def test_the_file_to_copy_can_be_run() -> None:
     for profile in (None, *read_sweep(EXAMPLE).profiles):
         assert read_sweep(EXAMPLE, profile=profile).cells()
-    assert str(EXAMPLE.relative_to(ROOT)) in PAGE
+    assert str(EXAMPLE.relative_to(ROOT)) in PAGE and f"{{literalinclude}} {SHOWN.name}" in PAGE
 
 
 def test_names_of_sweeps_and_numbers_on_the_page_are_right() -> None:
