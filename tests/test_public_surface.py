@@ -15,6 +15,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.experiments.sweeps.cells import RESULT_SCHEMA
+from tests.drawn_events import drawn_events, normal
 
 #: What is promised to stay; a name or column that goes has to be taken out there, too.
 STABLE = (Path(__file__).parents[1] / "docs" / "stability.md").read_text(encoding="utf-8")
@@ -37,16 +38,9 @@ PATTERN = "PATTERN SEQ(MSFT a, GOOG b, INTC c) WHERE a.difference < b.difference
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(11)
-    count = 900
-    return pd.DataFrame(
-        {
-            "symbol": rng.choice(["MSFT", "GOOG", "INTC", "ORCL"], count, p=[0.5, 0.3, 0.05, 0.15]),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 390 * 60, count)), unit="s"),
-            "difference": rng.normal(size=count).round(2),
-        }
-    )
+    types, p = ["MSFT", "GOOG", "INTC", "ORCL"], [0.5, 0.3, 0.05, 0.15]
+    how = {"seed": 11, "p": p, "seconds": 390 * 60, "names": ("symbol", "ts")}
+    return drawn_events(900, types, **how, difference=normal).round(2)
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,7 @@ from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import ten_symbols
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
+from tests.drawn_events import drawn_stream, uniform
 from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
 
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
@@ -59,9 +60,7 @@ CASE = PlanningCase(
 
 
 def stream() -> EventStream:
-    rng = np.random.default_rng(0)
-    events = {"type": rng.choice(list("ABC"), 600), "time": range(600), "x": rng.random(600)}
-    return EventStream.from_pandas(pd.DataFrame(events), type="type", time="time")
+    return drawn_stream(600, "ABC", x=uniform)
 
 
 def results(seed: int = 0) -> pd.DataFrame:

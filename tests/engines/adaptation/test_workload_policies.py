@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
@@ -17,6 +16,7 @@ from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import AdaptationError, CepbenchError, SnapshotError
 from cepbench.planning.costs.reuse import plan_cost
 from tests.budgets import examples
+from tests.engines.adaptation.drifting import segments
 from tests.engines.reuse.test_reuse import HIERARCHY, frames, workloads
 from tests.naive.matcher import naive_matches
 
@@ -32,22 +32,11 @@ WORKLOAD = cep.Workload(
 #: Events of each segment, in rounds of :data:`SIZE`.
 SEGMENT, SIZE = 10_000, 1000
 
-
-def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
-    """A tick a unit of time, of types with these probabilities."""
-    rng = np.random.default_rng(0)
-    types = np.concatenate([rng.choice(list("ABC"), SEGMENT, p=each) for each in rates])
-    frame = pd.DataFrame(
-        {"type": types, "time": np.arange(len(types)), "x": rng.random(len(types))}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
-
-
 #: First B is rare, then A and C.
-DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05))
+DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05), size=SEGMENT)
 
 #: First A, then C: by which a join should begin.
-ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
+ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02), size=SEGMENT)
 
 
 def test_by_default_matches_are_shared_where_that_pays() -> None:
@@ -90,7 +79,7 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
 
 
 def test_nothing_changes_where_nothing_does() -> None:
-    steady = segments((0.3, 0.3, 0.4), (0.3, 0.3, 0.4))
+    steady = segments((0.3, 0.3, 0.4), (0.3, 0.3, 0.4), size=SEGMENT)
     for policy in ("threshold", "static"):
         assert cep.adapt(WORKLOAD, steady, policy=policy, batch_size=SIZE).switches.empty
     assert cep.adapt(WORKLOAD, DRIFT, policy="static", batch_size=SIZE).switches.empty

@@ -50,6 +50,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.presentation.comparison.compare import compare
 from cepbench.presentation.comparison.table import COLUMNS
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
 
 TEXT = (
@@ -69,16 +70,9 @@ def cells_of(
 
 @pytest.fixture(scope="module")
 def stream() -> EventStream:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCC"), size=800),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 3000, size=800)), unit="s"),
-            "difference": rng.normal(size=800),
-        }
+    return drawn_stream(
+        800, "AABCCCC", seed=7, seconds=3000, names=("symbol", "ts"), difference=normal
     )
-    return EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
 @pytest.fixture(scope="module")

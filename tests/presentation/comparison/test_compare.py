@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,6 +18,7 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 from cepbench.presentation.comparison.compare import compare
 from cepbench.presentation.comparison.table import Comparison
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.reporting.offline import Page, read_page
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > c.x WITHIN 60 seconds")
@@ -31,16 +31,7 @@ SECONDS = {"a, b, c": 3 / 4, "c, b, a": 1 / 32, "b, a, c": 1 / 16}
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(7)
-    seconds = np.sort(rng.integers(0, 4 * EVENTS, size=EVENTS))
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCC"), size=EVENTS),
-            "ts": pd.Timestamp("2026-01-05") + pd.to_timedelta(seconds, unit="s"),
-            "x": rng.normal(size=EVENTS),
-        }
-    )
-    return cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    return drawn_stream(EVENTS, "AABCCCC", seed=7, seconds=4 * EVENTS, x=normal)
 
 
 @pytest.fixture
