@@ -7,6 +7,7 @@ import math
 import statistics as plain
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,9 @@ from cepbench.experiments.analysis.averages import bootstrap
 from cepbench.experiments.analysis.summary import paired_ratios, per_pattern, summarize
 from cepbench.experiments.analysis.sweep_comparison import compare_sweeps
 from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK, results_frame
+from tests.experiments.made_rows import made_rows
 
-RUNS = [("TRIVIAL", "order", "lazy-nfa"), ("GREEDY", "order", "lazy-nfa"), ("DP-B", "tree", "tree")]
+RUNS = ["TRIVIAL", "GREEDY", "DP-B"]
 
 
 def made_up_results(
@@ -26,31 +28,20 @@ def made_up_results(
 ) -> pd.DataFrame:
     """Random figures; ``failing`` are (pattern, generator) whose last repetition does not end well."""
     rng = np.random.default_rng(seed)
-    rows = []
-    for pattern_set, failure in (("sequence", LIMIT), ("conjunction", ERROR)):
-        for size in (4, 3):
-            for number in range(patterns):
-                pattern_id = f"{pattern_set}-{size}-{number}"
-                for repetition in range(3):
-                    for generator, plans, evaluator in RUNS:
-                        fails = (pattern_id, generator) in (failing or set()) and repetition == 2
-                        rows.append(
-                            {
-                                "pattern_set": pattern_set,
-                                "size": size,
-                                "pattern_id": pattern_id,
-                                "generator": generator,
-                                "plan_kind": plans,
-                                "evaluator": evaluator,
-                                "strategy": "any",
-                                "alpha": 0.0,
-                                "repetition": repetition,
-                                "status": failure if fails else OK,
-                                "events_per_second": None if fails else float(rng.lognormal(10)),
-                                "peak_bytes": None if fails else int(rng.integers(1, 1000)),
-                            }
-                        )
-    return results_frame(rows)
+
+    def numbers(run: Any) -> dict[str, Any]:
+        if run.repetition == 2 and (run.pattern_id, run.generator) in (failing or ()):
+            return {"status": LIMIT if run.pattern_set == "sequence" else ERROR}
+        return {
+            "events_per_second": float(rng.lognormal(10)), "peak_bytes": int(rng.integers(1, 1000)),
+        }  # fmt: skip
+
+    settings = {
+        "pattern_set": ("sequence", "conjunction"),
+        "size": (4, 3),
+        "number": range(patterns),
+    }
+    return results_frame(made_rows(numbers, **settings, repetition=range(3), generator=RUNS))
 
 
 def naive_median_per_pattern(
@@ -74,7 +65,7 @@ def naive_common(
     medians: Callable[..., dict[str, float]], pattern_set: str, size: int | None, metric: str
 ) -> dict[str, dict[str, float]]:
     """Generator -> its medians over the patterns of all that have at least half of them."""
-    values = {name: medians(pattern_set, size, name, metric) for name, _, _ in RUNS}
+    values = {name: medians(pattern_set, size, name, metric) for name in RUNS}
     every = set().union(*values.values())
     compared = [name for name, own in values.items() if own and len(own) >= len(every) / 2]
     shared = every.intersection(*(values[name] for name in compared)) if compared else set()
@@ -91,7 +82,7 @@ FAILING = {("sequence-3-1", "GREEDY"), ("sequence-4-0", "GREEDY"), ("conjunction
 MOST = {(f"sequence-3-{number}", "GREEDY") for number in range(4)}
 
 #: Each fails on another third, so that no pattern is left that all have.
-THIRDS = {(f"sequence-3-{number}", RUNS[number // 2][0]) for number in range(6)}
+THIRDS = {(f"sequence-3-{number}", RUNS[number // 2]) for number in range(6)}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +138,7 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else() -> None:
 def test_order_of_summaries_is_that_of_the_results() -> None:
     summary = summarize(made_up_results(), ["peak_bytes"])
     assert list(summary["pattern_set"].unique()) == ["sequence", "conjunction"]
-    assert list(summary["generator"].unique()) == [run[0] for run in RUNS]
+    assert list(summary["generator"].unique()) == RUNS
     sizes = list(summary["size"].unique())
     assert sizes[:2] == [3, 4] and sizes[2] is pd.NA
 
