@@ -245,16 +245,8 @@ def test_ratio_of_one_generator_in_two_evaluators() -> None:
     both = pd.concat([results, twice], ignore_index=True)
     with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
         paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY")
-    with pytest.raises(ExperimentError, match="did not run in evaluator 'nfa'"):
-        paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", run={"evaluator": "nfa"})
-    ratios = paired_ratios(
-        both,
-        "peak_bytes",
-        "GREEDY",
-        "GREEDY",
-        run={"evaluator": "tree"},
-        baseline_run={"evaluator": "lazy-nfa"},
-    )
+    runs = {"run": {"evaluator": "tree"}, "baseline_run": {"evaluator": "lazy-nfa"}}
+    ratios = paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY", **runs)
     np.testing.assert_allclose(ratios[["value", "low", "high"]], 2.0)
 
 
@@ -283,32 +275,12 @@ def test_strategies_and_weights_are_apart_in_summaries() -> None:
 
 def test_ratios_between_strategies_and_weights() -> None:
     results = several_strategies()
-    with pytest.raises(
-        ExperimentError, match=r"ran in any and consuming; choose one strategy by run="
-    ):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"ran in 0\.0 and 0\.5; choose one alpha by run="):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"strategy": "any"})
-    run = {"strategy": "any", "alpha": 2.0}
-    with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
-    with pytest.raises(
-        ExperimentError,
-        match=r"a key that chooses a run is one of evaluator, strategy, .*, not 'size'",
-    ):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"size": 3})
-    run = {"strategy": "consuming", "alpha": 0.5}
+    run, baseline = {"strategy": "consuming", "alpha": 0.5}, {"strategy": "any", "alpha": 0.0}
     both = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
     plain_ratios = paired_ratios(made_up_results(failing=FAILING), "peak_bytes", "DP-B", "GREEDY")
     pd.testing.assert_frame_equal(both, plain_ratios)
     across = paired_ratios(
-        results,
-        "peak_bytes",
-        "DP-B",
-        "DP-B",
-        [],
-        run=run,
-        baseline_run={"strategy": "any", "alpha": 0.0},
+        results, "peak_bytes", "DP-B", "DP-B", [], run=run, baseline_run=baseline
     )
     np.testing.assert_allclose(across[["value", "low", "high"]], 21.0)
     assert across["patterns"].tolist() == [23, 23] and across["left_out"].tolist() == [1, 1]
@@ -326,15 +298,8 @@ def test_ratios_grouped_by_strategy_and_weight() -> None:
         part = grouped[(grouped["strategy"] == key[0]) & (grouped["alpha"] == key[1])]
         np.testing.assert_allclose(part["value"], alone["value"])
         assert list(part["patterns"]) == list(alone["patterns"])
-    across = paired_ratios(
-        results,
-        "peak_bytes",
-        "DP-B",
-        "DP-B",
-        ["strategy"],
-        run={"alpha": 0.5},
-        baseline_run={"alpha": 0.0},
-    )
+    runs = {"run": {"alpha": 0.5}, "baseline_run": {"alpha": 0.0}}
+    across = paired_ratios(results, "peak_bytes", "DP-B", "DP-B", ["strategy"], **runs)
     assert list(across["strategy"].unique()) == ["consuming", "any"]
     np.testing.assert_allclose(across["value"], 7.0)
 
@@ -350,9 +315,10 @@ def test_streams_and_windows_are_apart_where_they_vary() -> None:
     table = summarize(both, ["events_per_second"], resamples=20)
     assert "options" not in table
     apart = ["stream", "window"]
-    ratios = paired_ratios(
-        both, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set", *apart]
+    of_greedy = partial(
+        paired_ratios, metric="events_per_second", generator="GREEDY", baseline="TRIVIAL"
     )
+    ratios = of_greedy(both, by=["pattern_set", *apart])
 
     def of(found: pd.DataFrame, key: tuple[str, str]) -> pd.DataFrame:
         its = (found["stream"] == key[0]) & (found["window"] == key[1])
@@ -362,17 +328,14 @@ def test_streams_and_windows_are_apart_where_they_vary() -> None:
         alone = summarize(part, ["events_per_second"], resamples=20)
         assert not {*apart} & {*alone.columns}
         pd.testing.assert_frame_equal(of(table, key), alone)
-        expected = paired_ratios(part, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set"])
+        expected = of_greedy(part, by=["pattern_set"])
         assert of(ratios, key)["value"].tolist() == expected["value"].tolist()
     with pytest.raises(
         ExperimentError, match="GREEDY ran in slow and fast; choose one stream by run="
     ):
-        paired_ratios(both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
-    chosen = paired_ratios(
-        both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"], run={"stream": "slow"}
-    )
-    slow = both[both["stream"] == "slow"]
-    alone = paired_ratios(slow, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
+        of_greedy(both, by=["window"])
+    chosen = of_greedy(both, by=["window"], run={"stream": "slow"})
+    alone = of_greedy(both[both["stream"] == "slow"], by=["window"])
     pd.testing.assert_frame_equal(chosen, alone)
     # One sweep against itself: a pair is of one stream and window.
     compared = compare_sweeps(both, both, metrics=["events_per_second"])
@@ -388,17 +351,27 @@ def test_no_pattern_ended_well() -> None:
     assert ratios["value"].isna().all() and ratios["left_out"].tolist() == [6, 6, 6, 6, 12, 12] * 2
 
 
-def test_wrong_names_are_told() -> None:
-    results = made_up_results()
-    with pytest.raises(ExperimentError, match=r"a metric is one of seconds, .*, not 'speed'"):
-        summarize(results, ["speed"])
-    with pytest.raises(
-        ExperimentError,
-        match=r"the plan generator, of those in the results, is one of .*, not 'DPB'",
-    ):
-        paired_ratios(results, "peak_bytes", "DPB", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"by is one of pattern_set, .*, not 'seed'"):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["seed"])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "ran in any and consuming; choose one strategy by run="),
+        ({"run": {"strategy": "any"}}, r"ran in 0\.0 and 0\.5; choose one alpha by run="),
+        ({"run": {"strategy": "any", "alpha": 2.0}}, r"did not run in alpha 2\.0"),
+        ({"run": {"evaluator": "nfa"}}, "did not run in evaluator 'nfa'"),
+        ({"run": {"size": 3}}, "chooses a run is one of evaluator, strategy, .*, not 'size'"),
+        ({"generator": "DPB"}, "the plan generator, of those in the results, .*, not 'DPB'"),
+        ({"by": ["seed"]}, "by is one of pattern_set, .*, not 'seed'"),
+        ({"metric": "speed"}, "a metric is one of seconds, .*, not 'speed'"),
+    ],
+    ids=str,
+)
+def test_what_ratios_cannot_be_of(asked: dict[str, Any], words: str) -> None:
+    how = {"metric": "peak_bytes", "generator": "DP-B", "baseline": "GREEDY"} | asked
+    with pytest.raises(ExperimentError, match=words):
+        paired_ratios(several_strategies(), **how)
+    if "metric" in asked:
+        with pytest.raises(ExperimentError, match=words):
+            summarize(several_strategies(), [asked["metric"]])
 
 
 def test_bootstrap_against_loops_and_theory() -> None:
