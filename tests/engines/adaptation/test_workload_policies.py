@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -205,26 +206,18 @@ PARTS = {"v": "PATTERN SEQ(B b) WITHIN 3 units"}
 WHOLES = {"v": "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 units"}
 
 
+def reusing(workload: cep.Workload, virtual: dict[str, str], **sources: Any) -> cep.WorkloadPlan:
+    """A plan with a virtual query v, which is computed from scratch."""
+    return cep.WorkloadPlan(workload, sources={**sources, "v": None}, virtual=virtual)
+
+
 @pytest.mark.parametrize(
     ("workload", "given", "message"),
     [
-        (
-            SETS,
-            {
-                "initial": cep.WorkloadPlan(SETS, sources={"q": "v", "v": None}, virtual=PARTS),
-                "evaluator": "hierarchical-stacks",
-            },
-            "query 'q': the evaluator hierarchical-stacks cannot run KL",
-        ),
-        (
-            LATE,
-            {
-                "initial": cep.WorkloadPlan(
-                    LATE, sources={"q1": None, "q2": "v", "v": None}, virtual=WHOLES
-                )
-            },
-            r"of a virtual query of initial= \(v\) nothing can be estimated",
-        ),
+        (SETS, {"initial": reusing(SETS, PARTS, q="v"), "evaluator": "hierarchical-stacks"},
+         "query 'q': the evaluator hierarchical-stacks cannot run KL"),
+        (LATE, {"initial": reusing(LATE, WHOLES, q1=None, q2="v")},
+         r"of a virtual query of initial= \(v\) nothing can be estimated"),
         (WORKLOAD, {"planner": "CHASEE"}, "did you mean 'CHASE'"),
         (WORKLOAD, {"planner": "SHARON"}, "SHARON shares counts, .* choose one of NAIVE"),
         (WORKLOAD, {"cost": "throughput"}, "cost"),
@@ -234,31 +227,19 @@ WHOLES = {"v": "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 units"}
         (WORKLOAD, {"output": "compressed"}, "output"),
         (WORKLOAD, {"generator": "DP-B", "policy": "bound"}, "no lower bound .* without generator"),
         (WORKLOAD, {"planner": "STEINER", "policy": "bound"}, "no lower bound"),
-        (
-            WORKLOAD,
-            {"generator": "DP-B", "evaluator": "lazy-nfa"},
-            "lazy-nfa does not run all tree plans",
-        ),
+        (WORKLOAD, {"generator": "DP-B", "evaluator": "lazy-nfa"},
+         "lazy-nfa does not run all tree plans"),
         (WORKLOAD, {"initial": cep.WorkloadPlan(OTHER, sources={"q1": None})}, "another workload"),
         (WORKLOAD, {"initial": cep.OrderPlan(["a"])}, "plan of a workload"),
         (WORKLOAD, {"initial": cep.WorkloadPlan(WORKLOAD)}, "cuts"),
-        (
-            LATE,
-            {"initial": cep.WorkloadPlan(LATE, sources={"q1": "q2", "q2": None}, delays=True)},
-            "matches of q1 late, so a change of the plan would lose or double",
-        ),
-        (
-            cep.Workload({"q": "PATTERN AND(A a, B b) WITHIN 0 units"}),
-            {},
-            "query 'q': a window of length 0",
-        ),
-        (
-            cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 3 units"}),
-            {},
-            "cep.aggregate",
-        ),
+        (LATE, {"initial": cep.WorkloadPlan(LATE, sources={"q1": "q2", "q2": None}, delays=True)},
+         "matches of q1 late, so a change of the plan would lose or double"),
+        (cep.Workload({"q": "PATTERN AND(A a, B b) WITHIN 0 units"}), {},
+         "query 'q': a window of length 0"),
+        (cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 3 units"}), {},
+         "cep.aggregate"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(workload, given, message) -> None:
     with pytest.raises(CepbenchError, match=message):
         cep.AdaptiveDetector(workload, **given)
