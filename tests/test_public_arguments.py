@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -125,19 +124,14 @@ JUNK: dict[str, Any] = {
 itself.append(itself)
 
 
-@dataclass(frozen=True)
 class Call:
     """A public call with arguments that it takes."""
 
-    function: Callable[..., Any]
-    arguments: dict[str, Any]
+    def __init__(self, function: Callable[..., Any], /, **arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
 
     def __call__(self, **changed: Any) -> Any:
         return self.function(**{**self.arguments, **changed})
-
-
-def restored(**changed: Any) -> Any:
-    return cep.Detector.restore(**changed)
 
 
 def decorated(register: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,284 +156,227 @@ PLANNED = {"pattern": PATTERN, "statistics": STATISTICS}
 COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
 
 CALLS: dict[str, Call] = {
-    "counterpart": Call(cep.counterpart, {"rows": ROWS}),
-    "evaluate, rows": Call(cep.evaluate, {"pattern": ROWS, "stream": STREAM, "partial_match_limit": 99}),
+    "counterpart": Call(cep.counterpart, rows=ROWS),
+    "evaluate, rows": Call(cep.evaluate, pattern=ROWS, stream=STREAM, partial_match_limit=99),
     "evaluate": Call(
-        cep.evaluate,
-        {**RUN, "evaluator": None, "options": None, "output": "matches", "partial_match_limit": 10,
-         "latency": False, "node_times": False},
+        cep.evaluate, **RUN, evaluator=None, options=None, output="matches", partial_match_limit=10,
+        latency=False, node_times=False,
     ),
     "Detector": Call(
-        cep.Detector,
-        {"pattern": PATTERN, "plan": PLAN, "evaluator": None, "options": {}, "output": "count",
-         "partial_match_limit": 10, "latency": False, "node_times": False, "position": 0},
+        cep.Detector, pattern=PATTERN, plan=PLAN, evaluator=None, options={}, output="count",
+        partial_match_limit=10, latency=False, node_times=False, position=0,
     ),
-    "Detector.push": Call(
-        lambda batch: cep.Detector(PATTERN, PLAN).push(batch), {"batch": STREAM}
-    ),
-    "Detector.restore": Call(
-        cep.Detector.restore, {"snapshot": cep.Detector(PATTERN, PLAN).snapshot()}
-    ),
-    "Detector.save": Call(lambda path: cep.Detector(PATTERN, PLAN).save(path), {"path": "state"}),
-    "Detector.load": Call(cep.Detector.load, {"path": "state.npz"}),
+    "Detector.push": Call(lambda batch: cep.Detector(PATTERN, PLAN).push(batch), batch=STREAM),
+    "Detector.restore": Call(cep.Detector.restore, snapshot=cep.Detector(PATTERN, PLAN).snapshot()),
+    "Detector.save": Call(lambda path: cep.Detector(PATTERN, PLAN).save(path), path="state"),
+    "Detector.load": Call(cep.Detector.load, path="state.npz"),
     "aggregate": Call(
-        cep.aggregate,
-        {"pattern": COUNTED, "stream": STREAM, "method": "two-step", "emit": "trigger",
-         "scope": "window", "at": None, "evaluator": "tree"},
+        cep.aggregate, pattern=COUNTED, stream=STREAM, method="two-step", emit="trigger",
+        scope="window", at=None, evaluator="tree",
     ),
     "Aggregator": Call(
-        cep.Aggregator,
-        {"pattern": COUNTED, "method": None, "emit": "trigger", "scope": "window",
-         "evaluator": None, "slack": "2 units"},
+        cep.Aggregator, pattern=COUNTED, method=None, emit="trigger", scope="window",
+        evaluator=None, slack="2 units",
     ),
-    "Aggregator.push": Call(lambda batch: cep.Aggregator(COUNTED).push(batch), {"batch": STREAM}),
-    "Aggregator.value": Call(lambda time: cep.Aggregator(COUNTED).value(time), {"time": 3}),
-    "Aggregator.restore": Call(
-        cep.Aggregator.restore, {"snapshot": cep.Aggregator(COUNTED).snapshot()}
-    ),
+    "Aggregator.push": Call(lambda batch: cep.Aggregator(COUNTED).push(batch), batch=STREAM),
+    "Aggregator.value": Call(lambda time: cep.Aggregator(COUNTED).value(time), time=3),
+    "Aggregator.restore": Call(cep.Aggregator.restore, snapshot=cep.Aggregator(COUNTED).snapshot()),
     "match_batches": Call(
-        iterated(cep.match_batches),
-        {**RUN, "rows": 5, "evaluator": None, "options": None, "partial_match_limit": 10,
-         "on_progress": None},
+        iterated(cep.match_batches), **RUN, rows=5, evaluator=None, options=None,
+        partial_match_limit=10, on_progress=None,
     ),
-    "with_events": Call(
-        cep.with_events, {"matches": RESULT.arrow, "stream": STREAM, "attributes": ["x"]}
-    ),
+    "with_events": Call(cep.with_events, matches=RESULT.arrow, stream=STREAM, attributes=["x"]),
     "plan": Call(
-        cep.plan,
-        {**PLANNED, "generator": "GREEDY", "seed": 0, "time_selectivity": "adjacent", "alpha": 0.0,
-         "last": None, "budget": None, "cost": "throughput"},
+        cep.plan, **PLANNED, generator="GREEDY", seed=0, time_selectivity="adjacent", alpha=0.0,
+        last=None, budget=None, cost="throughput",
     ),
-    "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
+    "parse": Call(lambda text: cep.parse(text), text=TEXT),
     "parse, a query of A-Seq": Call(
-        lambda **given: cep.parse("(A, B)", **given),
-        {"dialect": "a-seq", "aggregate": "COUNT", "within": "5 s"},
+        lambda **given: cep.parse("(A, B)", **given), dialect="a-seq", aggregate="COUNT",
+        within="5 s",
     ),
     "parse, a query of E-Cube": Call(
-        lambda **given: cep.parse("SEQ(A, -B, C)", **given),
-        {"dialect": "e-cube", "aggregate": "COUNT", "within": "5 s"},
+        lambda **given: cep.parse("SEQ(A, -B, C)", **given), dialect="e-cube", aggregate="COUNT",
+        within="5 s",
     ),
-    "pattern_drill_down": Call(
-        cep.pattern_drill_down, {"pattern": PATTERN, "place": 2, "item": "C c"}
-    ),
-    "pattern_roll_up": Call(cep.pattern_roll_up, {"pattern": PATTERN, "place": 2}),
-    "concept_roll_up": Call(
-        cep.concept_roll_up, {"pattern": PATTERN, "hierarchy": HIERARCHY, "levels": 1}
-    ),
+    "pattern_drill_down": Call(cep.pattern_drill_down, pattern=PATTERN, place=2, item="C c"),
+    "pattern_roll_up": Call(cep.pattern_roll_up, pattern=PATTERN, place=2),
+    "concept_roll_up": Call(cep.concept_roll_up, pattern=PATTERN, hierarchy=HIERARCHY, levels=1),
     "concept_drill_down": Call(
-        cep.concept_drill_down,
-        {"pattern": "PATTERN SEQ(T a) WITHIN 5 s", "hierarchy": HIERARCHY, "types": {"a": "A"}},
+        cep.concept_drill_down, pattern="PATTERN SEQ(T a) WITHIN 5 s", hierarchy=HIERARCHY,
+        types={"a": "A"},
     ),
-    "Workload.stacks": Call(lambda stream: WORKLOAD.stacks(stream), {"stream": STREAM}),
-    "Workload": Call(cep.Workload, {"queries": {"Q1": PATTERN}}),
-    "Workload, a query": Call(lambda query: cep.Workload({"Q1": query}), {"query": PATTERN}),
+    "Workload.stacks": Call(lambda stream: WORKLOAD.stacks(stream), stream=STREAM),
+    "Workload": Call(cep.Workload, queries={"Q1": PATTERN}),
+    "Workload, a query": Call(lambda query: cep.Workload({"Q1": query}), query=PATTERN),
     "Workload.parse": Call(
-        cep.Workload.parse,
-        {"text": "Q1 = (A, B)", "dialect": "a-seq", "aggregate": "COUNT", "within": "5 s"},
+        cep.Workload.parse, text="Q1 = (A, B)", dialect="a-seq", aggregate="COUNT", within="5 s",
     ),
     "compare": Call(
-        partial(cep.compare, seconds=0.0),
-        {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
-         "evaluators": None, "repetitions": 1, "seed": 0,
-         "time_selectivity": "adjacent", "partial_match_limit": 10, "output": "count",
-         "options": {}, "on_progress": None},
+        partial(cep.compare, seconds=0.0), pattern=PATTERN, stream=STREAM, statistics=STATISTICS,
+        generators=["GREEDY"], evaluators=None, repetitions=1, seed=0, time_selectivity="adjacent",
+        partial_match_limit=10, output="count", options={}, on_progress=None,
     ),
     # At its limit a run is not repeated, however many seconds are asked for.
     "compare, at the limit": Call(
-        lambda seconds: cep.compare(
-            cep.parse("PATTERN AND(A a, B b, A c) WITHIN 20 units"), STREAM,
-            generators=["GREEDY"], partial_match_limit=1, seconds=seconds,
-        ),
-        {"seconds": 0.0},
+        partial(cep.compare, "PATTERN AND(A a, B b, A c) WITHIN 20 units", STREAM),
+        generators=["GREEDY"], partial_match_limit=1, seconds=0.0,
     ),
     "explain": Call(
-        cep.explain,
-        {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "stream": STREAM,
-         "evaluator": None, "options": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
-         "partial_match_limit": 10},
+        cep.explain, pattern=PATTERN, plan=PLAN, statistics=STATISTICS, stream=STREAM,
+        evaluator=None, options=None, time_selectivity="adjacent", alpha=None, last=None,
+        partial_match_limit=10,
     ),
     "compare, a workload": Call(
-        partial(cep.compare, seconds=0.0),
-        {"pattern": MATCHED, "stream": STREAM, "statistics": OF_QUERIES, "planners": ["CHASE"],
-         "evaluators": ["tree"], "repetitions": 1, "cost": "e-cube"},
+        partial(cep.compare, seconds=0.0), pattern=MATCHED, stream=STREAM, statistics=OF_QUERIES,
+        planners=["CHASE"], evaluators=["tree"], repetitions=1, cost="e-cube",
     ),
     "explain, a workload": Call(
-        cep.explain,
-        {"pattern": MATCHED, "plan": REUSED, "statistics": OF_QUERIES, "stream": STREAM,
-         "evaluator": "tree", "cost": "e-cube", "partial_match_limit": 10},
+        cep.explain, pattern=MATCHED, plan=REUSED, statistics=OF_QUERIES, stream=STREAM,
+        evaluator="tree", cost="e-cube", partial_match_limit=10,
     ),
     "to_sql": Call(
-        cep.to_sql,
-        {"pattern": PATTERN, "plan": PLAN, "dialect": "duckdb", "table": "events",
-         "type_column": "type", "time_column": "time", "position_column": "position",
-         "output": "matches"},
+        cep.to_sql, pattern=PATTERN, plan=PLAN, dialect="duckdb", table="events",
+        type_column="type", time_column="time", position_column="position", output="matches",
     ),
     "measure_statistics": Call(
-        cep.measure_statistics, {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10}
+        cep.measure_statistics, pattern=PATTERN, stream=STREAM, seed=0, pairs=10,
     ),
     "measure_statistics of a workload": Call(
-        cep.measure_statistics, {"pattern": WORKLOAD, "stream": STREAM, "seed": 0, "pairs": 10}
+        cep.measure_statistics, pattern=WORKLOAD, stream=STREAM, seed=0, pairs=10,
     ),
     "sample_statistics": Call(
-        sample_statistics,
-        {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10, "stream_events": None},
+        sample_statistics, pattern=PATTERN, stream=STREAM, seed=0, pairs=10, stream_events=None,
     ),
     "OutputProfiler": Call(
-        lambda pattern, matches: cep.OutputProfiler(pattern).add(matches),
-        {"pattern": PATTERN, "matches": RESULT.matches},
+        lambda pattern, matches: cep.OutputProfiler(pattern).add(matches), pattern=PATTERN,
+        matches=RESULT.matches,
     ),
     "Statistics": Call(
-        cep.Statistics,
-        {"cardinalities": None, "rates": {"a": 1}, "selectivities": {}, "standard_errors": {},
-         "stream_rate": None, "partitions": None},
+        cep.Statistics, cardinalities=None, rates={"a": 1}, selectivities={}, standard_errors={},
+        stream_rate=None, partitions=None,
     ),
-    "Statistics, a rate": Call(lambda rate: cep.Statistics(rates={"a": rate}), {"rate": 1}),
+    "Statistics, a rate": Call(lambda rate: cep.Statistics(rates={"a": rate}), rate=1),
     "Statistics, a selectivity": Call(
-        lambda value: cep.Statistics(rates={"a": 1}, selectivities={("a", "a"): value}),
-        {"value": 1},
+        lambda value: cep.Statistics(rates={"a": 1}, selectivities={("a", "a"): value}), value=1,
     ),
-    "Statistics.from_dict": Call(cep.Statistics.from_dict, {"data": STATISTICS.to_dict()}),
-    "from_pandas": Call(cep.EventStream.from_pandas, {"frame": FRAME, **COLUMNS}),
-    "from_arrow": Call(cep.EventStream.from_arrow, {"table": TABLE, **COLUMNS}),
+    "Statistics.from_dict": Call(cep.Statistics.from_dict, data=STATISTICS.to_dict()),
+    "from_pandas": Call(cep.EventStream.from_pandas, frame=FRAME, **COLUMNS),
+    "from_arrow": Call(cep.EventStream.from_arrow, table=TABLE, **COLUMNS),
     "from_parquet": Call(
-        cep.EventStream.from_parquet,
-        {"path": "events.parquet", **COLUMNS, "types": ["A"], "start": 0, "end": 9},
+        cep.EventStream.from_parquet, path="events.parquet", **COLUMNS, types=["A"], start=0, end=9,
     ),
-    "from_csv": Call(cep.EventStream.from_csv, {"path": "events.csv", **COLUMNS}),
-    "a slice": Call(lambda rows: STREAM[rows], {"rows": slice(2, 4)}),
-    "a bound of a slice": Call(lambda start: STREAM[start:], {"start": 2}),
-    "batches": Call(lambda size: list(STREAM.batches(size)), {"size": 3}),
-    "of_types": Call(STREAM.of_types, {"types": ["A"]}),
-    "column": Call(STREAM.column, {"name": "x"}),
-    "to_pandas": Call(STREAM.to_pandas, {"rows": 3}),
-    "OrderPlan": Call(cep.OrderPlan, {"names": ["a", "b"]}),
-    "TreePlan": Call(cep.TreePlan, {"tree": ("a", "b")}),
-    "UnionPlan": Call(cep.UnionPlan, {"plans": [PLAN]}),
+    "from_csv": Call(cep.EventStream.from_csv, path="events.csv", **COLUMNS),
+    "a slice": Call(lambda rows: STREAM[rows], rows=slice(2, 4)),
+    "a bound of a slice": Call(lambda start: STREAM[start:], start=2),
+    "batches": Call(lambda size: list(STREAM.batches(size)), size=3),
+    "of_types": Call(STREAM.of_types, types=["A"]),
+    "column": Call(STREAM.column, name="x"),
+    "to_pandas": Call(STREAM.to_pandas, rows=3),
+    "OrderPlan": Call(cep.OrderPlan, names=["a", "b"]),
+    "TreePlan": Call(cep.TreePlan, tree=("a", "b")),
+    "UnionPlan": Call(cep.UnionPlan, plans=[PLAN]),
     "WorkloadPlan": Call(
-        cep.WorkloadPlan,
-        {"workload": WORKLOAD, "cuts": {"Q": [1]}, "shares_prefixes": True},
+        cep.WorkloadPlan, workload=WORKLOAD, cuts={"Q": [1]}, shares_prefixes=True,
     ),
     "WorkloadPlan of sources": Call(
-        cep.WorkloadPlan,
-        {"workload": WORKLOAD, "sources": {"Q": None}, "delays": True, "embeddings": {}, "plans": {}},
+        cep.WorkloadPlan, workload=WORKLOAD, sources={"Q": None}, delays=True, embeddings={},
+        plans={},
     ),
     "WorkloadPlan, the cuts of a query": Call(
-        lambda cuts: cep.WorkloadPlan(WORKLOAD, {"Q": cuts}), {"cuts": [1]}
+        lambda cuts: cep.WorkloadPlan(WORKLOAD, {"Q": cuts}), cuts=[1],
     ),
-    "WorkloadPlan, a cut": Call(lambda cut: cep.WorkloadPlan(WORKLOAD, {"Q": [cut]}), {"cut": 1}),
+    "WorkloadPlan, a cut": Call(lambda cut: cep.WorkloadPlan(WORKLOAD, {"Q": [cut]}), cut=1),
     "WorkloadPlan.from_dict": Call(
-        cep.WorkloadPlan.from_dict, {"data": cep.WorkloadPlan(WORKLOAD).to_dict()}
+        cep.WorkloadPlan.from_dict, data=cep.WorkloadPlan(WORKLOAD).to_dict(),
     ),
     "plan_workload": Call(
-        cep.plan_workload,
-        {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "SHARON", "seed": 0},
+        cep.plan_workload, workload=WORKLOAD, statistics={"Q": STATISTICS}, planner="SHARON",
+        seed=0,
     ),
     "plan_workload of matches": Call(
-        cep.plan_workload,
-        {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "CHASE", "cost": "e-cube",
-         "generator": "DP-B", "delays": False, "seed": 0},
+        cep.plan_workload, workload=WORKLOAD, statistics={"Q": STATISTICS}, planner="CHASE",
+        cost="e-cube", generator="DP-B", delays=False, seed=0,
     ),
     "workload_planner": Call(
-        decorated(cep.workload_planner), {"function": dict, "name": "MINE", "source": ""}
+        decorated(cep.workload_planner), function=dict, name="MINE", source="",
     ),
-    "check_workload_planner": Call(cep.check_workload_planner, {"planner": "NAIVE", "seed": 0}),
+    "check_workload_planner": Call(cep.check_workload_planner, planner="NAIVE", seed=0),
     "plan_workload, the statistics of a query": Call(
-        lambda statistics: cep.plan_workload(WORKLOAD, {"Q": statistics}),
-        {"statistics": STATISTICS},
+        lambda statistics: cep.plan_workload(WORKLOAD, {"Q": statistics}), statistics=STATISTICS,
     ),
-    "Budget": Call(Budget, {"seconds": 1, "steps": 10}),
-    "NasdaqStyle": Call(
-        NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
-    ),
+    "Budget": Call(Budget, seconds=1, steps=10),
+    "NasdaqStyle": Call(NasdaqStyle, identifiers=3, days=1, seed=0, first_day=date(2008, 1, 2)),
     "StockRates": Call(
-        StockRates,
-        {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
-         "selectivities": {"IBM > Sun": 0.5}, "segments": []},
+        StockRates, events=9, seed=0, rates={"IBM": 1.0, "Sun": 1.0},
+        selectivities={"IBM > Sun": 0.5}, segments=[],
     ),
-    "CompanyTrades": Call(
-        CompanyTrades, {"events": 9, "seed": 0, "rates": {"DELL": 2.0}, "segments": []}
-    ),
-    "Evacuation": Call(Evacuation, {"persons": 9, "seed": 0}),
-    "StockTicker": Call(StockTicker, {"events": 9, "seed": 0, "p": 0.7, "symbols": 2}),
-    "TickerTrades": Call(TickerTrades, {"events": 9, "seed": 0, "types": 2, "per_window": 5.0}),
-    "WebLog": Call(WebLog, {"days": 1, "seed": 0}),
-    "predicate_graph": Call(cep.predicate_graph, PLANNED),
+    "CompanyTrades": Call(CompanyTrades, events=9, seed=0, rates={"DELL": 2.0}, segments=[]),
+    "Evacuation": Call(Evacuation, persons=9, seed=0),
+    "StockTicker": Call(StockTicker, events=9, seed=0, p=0.7, symbols=2),
+    "TickerTrades": Call(TickerTrades, events=9, seed=0, types=2, per_window=5.0),
+    "WebLog": Call(WebLog, days=1, seed=0),
+    "predicate_graph": Call(cep.predicate_graph, **PLANNED),
     "plans_side_by_side": Call(
-        cep.plans_side_by_side,
-        {**PLANNED, "generators": ["GREEDY"], "seed": 0, "time_selectivity": "adjacent",
-         "alpha": 0.0, "last": None},
+        cep.plans_side_by_side, **PLANNED, generators=["GREEDY"], seed=0,
+        time_selectivity="adjacent", alpha=0.0, last=None,
     ),
     "what_if": Call(
-        cep.what_if,
-        {**PLANNED, "window": None, "rates": None, "selectivities": None, "alpha": 0.0,
-         "generators": ["GREEDY"], "seed": 0, "time_selectivity": "adjacent", "last": None,
-         "before": None},
+        cep.what_if, **PLANNED, window=None, rates=None, selectivities=None, alpha=0.0,
+        generators=["GREEDY"], seed=0, time_selectivity="adjacent", last=None, before=None,
     ),
-    "rates_over_time": Call(
-        cep.rates_over_time, {"stream": STREAM, "types": None, "every": None}
-    ),
+    "rates_over_time": Call(cep.rates_over_time, stream=STREAM, types=None, every=None),
     "match_timeline": Call(
-        timeline,
-        {"stream": STREAM, "matches": RESULT, "pattern": PATTERN, "highlight": 0,
-         "attribute": None, "windows": None},
+        timeline, stream=STREAM, matches=RESULT, pattern=PATTERN, highlight=0, attribute=None,
+        windows=None,
     ),
     "plan_generator": Call(
-        decorated(cep.plan_generator),
-        {"function": len, "name": "MINE", "kind": "order", "exact": False, "space": "",
-         "description": None, "source": "", "max_size": None, "anytime": False,
-         "costs": "plans"},
+        decorated(cep.plan_generator), function=len, name="MINE", kind="order", exact=False,
+        space="", description=None, source="", max_size=None, anytime=False, costs="plans",
     ),
     "cost_model": Call(
-        decorated(cep.cost_model),
-        {"function": len, "name": "MINE", "of": "tree", "in_logs": False, "source": ""},
+        decorated(cep.cost_model), function=len, name="MINE", of="tree", in_logs=False, source="",
     ),
     "plan_cost": Call(
-        cep.plan_cost,
-        {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "cost": "throughput",
-         "time_selectivity": "adjacent", "alpha": 0.0, "last": None},
+        cep.plan_cost, pattern=PATTERN, plan=PLAN, statistics=STATISTICS, cost="throughput",
+        time_selectivity="adjacent", alpha=0.0, last=None,
     ),
     "plan_evaluator": Call(
-        decorated(cep.plan_evaluator),
-        {"function": len, "name": "mine", "kinds": ["tree"], "without_plan": False,
-         "constructs": ["SEQ"], "strategies": ["any"], "outputs": ["matches"], "options": None,
-         "latency": False, "node_times": False, "source": ""},
+        decorated(cep.plan_evaluator), function=len, name="mine", kinds=["tree"],
+        without_plan=False, constructs=["SEQ"], strategies=["any"], outputs=["matches"],
+        options=None, latency=False, node_times=False, source="",
     ),
     "check_generator": Call(
-        cep.check_generator,
-        {"generator": "GREEDY", "problems": ["acyclic"], "sizes": [2], "seed": 0,
-         "time_limit": 60.0},
+        cep.check_generator, generator="GREEDY", problems=["acyclic"], sizes=[2], seed=0,
+        time_limit=60.0,
     ),
-    "check_evaluator": Call(
-        cep.check_evaluator, {"evaluator": "tree", "patterns": ["sequence"], "seed": 0}
-    ),
-    "aggregator": Call(
-        decorated(cep.aggregator), {"function": cep.Aggregator, "name": "mine", "source": ""}
-    ),
+    "check_evaluator": Call(cep.check_evaluator, evaluator="tree", patterns=["sequence"], seed=0),
+    "aggregator": Call(decorated(cep.aggregator), function=cep.Aggregator, name="mine", source=""),
     "check_aggregator": Call(
-        cep.check_aggregator, {"method": "two-step", "patterns": ["one event"], "seed": 0}
+        cep.check_aggregator, method="two-step", patterns=["one event"], seed=0,
     ),
-    "outside_engine": Call(decorated(cep.outside_engine), {"function": len, "name": "mine"}),
+    "outside_engine": Call(decorated(cep.outside_engine), function=len, name="mine"),
     "compare_engines": Call(
-        cep.compare_engines, {"engines": ["DuckDB"], "cases": Path(__file__).parents[1] / "conformance/cases/and-or"}
+        cep.compare_engines, engines=["DuckDB"],
+        cases=Path(__file__).parents[1] / "conformance/cases/and-or",
     ),
-    "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
-    "Statistics.cardinality": Call(STATISTICS.cardinality, {"name": "a", "window": 2.0}),
-    "Statistics.selectivity": Call(STATISTICS.selectivity, {"first": "a", "second": "b"}),
+    "open_dataset": Call(cep.open_dataset, name="nasdaq-style/sample"),
+    "Statistics.cardinality": Call(STATISTICS.cardinality, name="a", window=2.0),
+    "Statistics.selectivity": Call(STATISTICS.selectivity, first="a", second="b"),
     "Statistics.stream_cardinality": Call(
-        cep.Statistics(rates={}, stream_rate=2).stream_cardinality, {"window": 2.0}
+        cep.Statistics(rates={}, stream_rate=2).stream_cardinality, window=2.0,
     ),
     "Latency.quantile": Call(
         lambda share: cep.evaluate(PATTERN, STREAM, PLAN, latency=True).latency.quantile(share),
-        {"share": 0.5},
+        share=0.5,
     ),
     "OutputProfiler.describe": Call(
-        cep.OutputProfiler(PATTERN).add(RESULT.matches).describe, {"most": 3}
+        cep.OutputProfiler(PATTERN).add(RESULT.matches).describe, most=3,
     ),
-    "explore": Call(cep.explore, {"dataset": STREAM, "pattern": PATTERN, "seed": 0}),
+    "explore": Call(cep.explore, dataset=STREAM, pattern=PATTERN, seed=0),
     "Dataset.stream": Call(
-        cep.open_dataset("nasdaq-style/sample").stream,
-        {"types": ["MSFT"], "attributes": None, "first": 5, "days": None, "start": None,
-         "end": None},
+        cep.open_dataset("nasdaq-style/sample").stream, types=["MSFT"], attributes=None, first=5,
+        days=None, start=None, end=None,
     ),
 }  # fmt: skip
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
+from tests.drawn_events import drawn_stream, normal
 
 DISJUNCTION = (
     "OR(SEQ(MSFT a, INTC b), SEQ(GOOG c, INTC d), SEQ(INTC e, ORCL f)) "
@@ -17,17 +17,8 @@ SETS = "SEQ(MSFT a, KL(INTC b), GOOG c) WHERE b.difference > a.difference"
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(12)
-    count = 700
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(["MSFT", "GOOG", "INTC", "ORCL"], count, p=[0.4, 0.3, 0.1, 0.2]),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 390 * 60, count)), unit="s"),
-            "difference": rng.normal(size=count).round(2),
-        }
-    )
-    return cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    types, p = ["MSFT", "GOOG", "INTC", "ORCL"], [0.4, 0.3, 0.1, 0.2]
+    return drawn_stream(700, types, seed=12, p=p, seconds=390 * 60, difference=normal)
 
 
 def test_columns_of_a_disjunction(stream: cep.EventStream) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.experiments.sweeps.cells import RESULT_SCHEMA
+from tests.drawn_events import drawn_events, normal
 
 #: What is promised to stay; a name or column that goes has to be taken out there, too.
 STABLE = (Path(__file__).parents[1] / "docs" / "stability.md").read_text(encoding="utf-8")
@@ -37,16 +38,9 @@ PATTERN = "PATTERN SEQ(MSFT a, GOOG b, INTC c) WHERE a.difference < b.difference
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(11)
-    count = 900
-    return pd.DataFrame(
-        {
-            "symbol": rng.choice(["MSFT", "GOOG", "INTC", "ORCL"], count, p=[0.5, 0.3, 0.05, 0.15]),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 390 * 60, count)), unit="s"),
-            "difference": rng.normal(size=count).round(2),
-        }
-    )
+    types, p = ["MSFT", "GOOG", "INTC", "ORCL"], [0.5, 0.3, 0.05, 0.15]
+    how = {"seed": 11, "p": p, "seconds": 390 * 60, "names": ("symbol", "ts")}
+    return drawn_events(900, types, **how, difference=normal).round(2)
 
 
 @pytest.fixture(scope="module")
@@ -297,6 +291,10 @@ def test_everything_shows_itself_in_a_notebook_cell(stream, pattern) -> None:
         assert repr(shown) and len(str(shown)) < 5_000
 
 
+ONE = cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes")
+TWO = cep.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes")
+RATES = cep.Statistics(rates={"a": 1})
+
 MISTAKES = {
     "a word forgotten": (
         lambda stream: cep.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 20"),
@@ -307,68 +305,45 @@ MISTAKES = {
         ["line 2, column 7", "'z'", r"\n  WHERE z.price < 1", r"\n +\^"],
     ),
     "an unknown type": (
-        lambda stream: cep.compare(
-            cep.parse("PATTERN SEQ(MSTF a) WITHIN 1 minutes"), stream, missing_types="error"
-        ),
+        lambda stream: cep.compare(str(ONE).replace("MSFT", "MSTF"), stream, missing_types="error"),
         ["no event of type 'MSTF'", "did you mean 'MSFT'"],
     ),
     "an unknown attribute": (
         lambda stream: cep.measure_statistics(
-            cep.parse("PATTERN SEQ(MSFT a) WHERE a.diference < 1 WITHIN 1 minutes"), stream
+            "PATTERN SEQ(MSFT a) WHERE a.diference < 1 WITHIN 1 minutes", stream
         ),
         ["no attribute 'diference'", "did you mean 'difference'"],
     ),
     "the wrong kind of window": (
-        lambda stream: cep.measure_statistics(
-            cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 units"), stream
-        ),
+        lambda stream: cep.measure_statistics("PATTERN SEQ(MSFT a) WITHIN 5 units", stream),
         ["WITHIN 5 units", "datetime", "WITHIN … seconds"],
     ),
     "an unknown generator": (
-        lambda stream: cep.plan(
-            cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes"),
-            cep.Statistics(rates={"a": 1}),
-            generator="DPB",
-        ),
+        lambda stream: cep.plan(ONE, RATES, generator="DPB"),
         ["no plan generator 'DPB'", "did you mean 'DP-B'", "there are TRIVIAL"],
     ),
     "an unknown evaluator": (
-        lambda stream: cep.evaluate(
-            cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes"),
-            stream,
-            cep.OrderPlan(["a"]),
-            evaluator="lazynfa",
-        ),
+        lambda stream: cep.evaluate(ONE, stream, cep.OrderPlan(["a"]), evaluator="lazynfa"),
         ["no evaluator 'lazynfa'", "lazy-nfa, tree", "did you mean 'lazy-nfa'"],
     ),
     "a variable without statistics": (
-        lambda stream: cep.plan(
-            cep.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes"),
-            cep.Statistics(rates={"a": 1}),
-        ),
+        lambda stream: cep.plan(TWO, RATES),
         ["no rate or cardinality for variable 'b'", "only for a"],
     ),
     "a plan of another pattern": (
-        lambda stream: cep.evaluate(
-            cep.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes"), stream, cep.OrderPlan(["a"])
-        ),
-        ["lacks variable 'b'"],
+        lambda stream: cep.evaluate(TWO, stream, cep.OrderPlan(["a"])), ["lacks variable 'b'"],
     ),
     "rates and cardinalities at once": (
         lambda stream: cep.Statistics(rates={"a": 1}, cardinalities={"a": 1}),
         ["events per window", "events per second", "exactly one"],
     ),
     "a frame where a stream belongs": (
-        lambda stream: cep.Detector(
-            cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes"), cep.OrderPlan(["a"])
-        ).push(stream.to_pandas()),
+        lambda stream: cep.Detector(ONE, cep.OrderPlan(["a"])).push(stream.to_pandas()),
         ["the batch must be an EventStream, not a DataFrame", "from_pandas"],
     ),
     "events out of order": (
         lambda stream: cep.EventStream.from_pandas(
-            stream.to_pandas().iloc[[1, 3, 2]].assign(ts=lambda f: f["time"]),
-            type="type",
-            time="ts",
+            stream.to_pandas().iloc[[1, 3, 2]], type="type", time="time"
         ),
         ["row 2", "sort=True"],
     ),
@@ -378,7 +353,7 @@ MISTAKES = {
         ),
         ["'time'", "symbol, ts|'symbol', 'ts'"],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

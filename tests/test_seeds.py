@@ -45,7 +45,9 @@ from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import ten_symbols
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
+from tests.drawn_events import drawn_stream, uniform
 from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
+from tests.experiments.made_rows import made_rows
 
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
 RATES = {f"T{k}": 1.0 + k for k in range(12)}
@@ -59,45 +61,31 @@ CASE = PlanningCase(
 
 
 def stream() -> EventStream:
-    rng = np.random.default_rng(0)
-    events = {"type": rng.choice(list("ABC"), 600), "time": range(600), "x": rng.random(600)}
-    return EventStream.from_pandas(pd.DataFrame(events), type="type", time="time")
+    return drawn_stream(600, "ABC", x=uniform)
+
+
+METRICS = (
+    "events_per_second", "seconds", "events", "partial_matches_created", "peak_bytes",
+    "peak_partial_matches", "mean_partial_matches", "latency_mean", "normalized",
+    "search_seconds", "distance", "plan_seconds",
+)  # fmt: skip
 
 
 def results(seed: int = 0) -> pd.DataFrame:
     """A sweep's table: 15 patterns of two sizes, two generators of each kind of plan."""
     rng = np.random.default_rng(seed)
-    runs = [("EFREQ", "order"), ("GREEDY", "order"), ("ZSTREAM", "tree"), ("DP-B", "tree")]
-    rows = [
-        {
-            "pattern_set": "sequence",
-            "size": 3 + number % 2,
-            "pattern_id": f"p{number}",
-            "pattern": f"p{number}",
-            "generator": generator,
-            "plan_kind": plans,
-            "evaluator": "tree",
-            "strategy": "any",
-            "regime": "",
-            "alpha": 0.0,
-            "repetition": 0,
-            "status": "ok",
-            "plan": f"plan {number} {generator}",
-            "plan_log_cost": rng.normal(),
-            "log_cost": rng.normal(),
-            "matches": 7,
-            **{
-                metric: rng.lognormal()
-                for metric in (
-                    "events_per_second", "seconds", "events", "partial_matches_created", "peak_bytes", "peak_partial_matches", "mean_partial_matches", "latency_mean",
-                    "normalized", "search_seconds", "distance", "plan_seconds",
-                )
-            },
-        }
-        for number in range(15)
-        for generator, plans in runs
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+
+    def numbers(run: Any) -> dict[str, Any]:
+        pattern = f"p{run.number}"
+        return {
+            "size": 3 + run.number % 2, "pattern_id": pattern, "pattern": pattern, "matches": 7,
+            "evaluator": "tree", "plan": f"plan {run.number} {run.generator}",
+            "plan_log_cost": rng.normal(), "log_cost": rng.normal(),
+            **{metric: rng.lognormal() for metric in METRICS},
+        }  # fmt: skip
+
+    generators = ("EFREQ", "GREEDY", "ZSTREAM", "DP-B")
+    return pd.DataFrame(made_rows(numbers, number=range(15), generator=generators))
 
 
 def numbers(table: pd.DataFrame) -> Any:

@@ -5,7 +5,6 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import (
-    PatternError,
     PatternNameError,
     PatternOperatorError,
     PatternSyntaxError,
@@ -69,64 +68,10 @@ def test_repetitions() -> None:
         parse(FRAME.format("AGG COUNT, SUM(a.x), count(*)"))
 
 
-@pytest.mark.parametrize(
-    ("clauses", "kind", "offending", "words"),
-    [
-        ("AGG COUNT(z)", PatternNameError, "COUNT(z)", "AGG of an unknown variable 'z'; the pattern has a"),
-        ("AGG COUNT, SUM(n.x)", PatternOperatorError, "SUM(n.x)", "AGG of the negated variable 'n'"),
-        ("AGG MEDIAN(a.x)", PatternNameError, "MEDIAN(a.x)", "unknown aggregate 'MEDIAN'; use one of COUNT, SUM, AVG, MIN, MAX"),
-        ("AGG CUONT", PatternNameError, "CUONT", "did you mean 'COUNT'"),
-        ("AGG SUM(a)", PatternSyntaxError, "SUM(a)", "SUM(a) has no attribute; write SUM(a.price)"),
-        ("AGG AVG", PatternSyntaxError, "AVG", "AVG has no attribute; write AVG(a.price)"),
-        ("AGG MIN(*)", PatternSyntaxError, "MIN(*)", "MIN has no attribute"),
-        ("GROUP BY x", PatternSyntaxError, "x", "GROUP BY without AGG"),
-        ("GROUP BY z.x AGG COUNT", PatternNameError, "z.x", "GROUP BY of an unknown variable 'z'"),
-        ("GROUP BY n.x AGG COUNT", PatternOperatorError, "n.x", "GROUP BY of the negated variable 'n'"),
-        ("GROUP BY c.x AGG COUNT", PatternOperatorError, "c.x", "c has a set of events"),
-        ("GROUP BY type(c) AGG COUNT", PatternOperatorError, "type(c)", "c has a set of events with a value each; group by another variable"),
-        ("GROUP BY type(z) AGG COUNT", PatternNameError, "type(z)", "GROUP BY of an unknown variable 'z'"),
-        ("GROUP BY kind(a) AGG COUNT", PatternNameError, "kind", "or by the type of an item's events, type(a)"),
-        ("GROUP BY type(a, 1.5) AGG COUNT", PatternSyntaxError, "1.5", "the level of a type is 0, 1, 2"),
-        ("GROUP BY AGG COUNT", PatternSyntaxError, "GROUP", "write GROUP BY symbol AGG COUNT"),
-        ("GROUPBY x AGG COUNT", PatternSyntaxError, "GROUPBY", "write GROUP BY symbol AGG COUNT"),
-        ("AGG COUNT GROUP BY x", PatternSyntaxError, "GROUP BY", "GROUP BY comes before AGG"),
-        ("AGG", PatternSyntaxError, "WITHIN", "expected an aggregate such as COUNT or SUM(a.price)"),
-        ("AGG COUNT STRATEGY any", PatternSyntaxError, "STRATEGY", "STRATEGY comes before AGG"),
-    ],
-)  # fmt: skip
-def test_errors(clauses: str, kind: type[PatternError], offending: str, words: str) -> None:
-    with pytest.raises(kind) as refused:
-        parse(FRAME.format(clauses))
-    assert words in str(refused.value)
-    assert refused.value.offending == offending
-
-
-def test_an_aggregate_and_columns_of_single_matches() -> None:
-    with pytest.raises(PatternSyntaxError, match="RETURN with AGG") as refused:
-        parse("PATTERN SEQ(A a) AGG COUNT WITHIN 5 units RETURN a")
-    assert refused.value.offending == "a"
-
-
 def test_a_key_that_an_alternative_lacks() -> None:
     with pytest.raises(PatternOperatorError, match=r"SEQ\(C c\), an alternative of OR, has no a"):
         parse("PATTERN OR(SEQ(A a, B b), C c) GROUP BY a.x AGG COUNT WITHIN 3 units")
     parse("PATTERN OR(SEQ(A a, B b), SEQ(C c, A a)) GROUP BY a.x AGG COUNT(b) WITHIN 3 units")
-
-
-@pytest.mark.parametrize(
-    ("structure", "item"),
-    [
-        ("SEQ(A a, NOT(B n))", "NOT(B n)"),
-        ("AND(A a, NOT(B n))", "NOT(B n)"),
-        ("SEQ(A a, B b, GROUP(C g, *))", "GROUP(C g, *)"),
-        ("OR(D d, SEQ(A a, NOT(B n)))", "NOT(B n)"),
-        ("SEQ(A a, NOT(B n), GROUP(C g, +))", "NOT(B n)"),
-    ],
-)
-def test_matches_that_are_decided_too_late(structure: str, item: str) -> None:
-    with pytest.raises(UnsupportedPatternError) as refused:
-        parse(f"PATTERN {structure} AGG COUNT WITHIN 5 units")
-    assert f"AGG with {item}, which no other item follows" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -172,23 +117,6 @@ def test_functions_over_single_matches_refuse(function, pattern: Pattern | str) 
         UnsupportedPatternError, match=r"AGG COUNT .*pattern\.without_aggregate\(\)"
     ):
         function(pattern)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SEQ(AGG a)",
-        "AGG a; B b",
-        "SEQ(A agg)",
-        "SEQ(A a) WHERE a.agg > 3",
-        "SEQ(A a) WHERE [agg]",
-        "SEQ(A a) WHERE Agg.x > 3",
-    ],
-)
-def test_names_that_are_a_keyword_now(text: str) -> None:
-    with pytest.raises(PatternSyntaxError, match="as a name it needs double quotes") as refused:
-        parse(f"PATTERN {text} WITHIN 5 units")
-    assert refused.value.offending.lower() == "agg"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from cepbench.errors import PatternError
 from cepbench.patterns.model import Aggregate, Attribute, Pattern, Returned
 from cepbench.patterns.parse import parse
 
@@ -41,38 +40,3 @@ def test_what_columns_read() -> None:
     assert pattern.returns[1] == Returned(Aggregate("sum", Attribute("b", "x")), "s")
     assert pattern.attributes == ("x", "y")
     assert all(branch.returns == () for branch in pattern.branches())
-
-
-@pytest.mark.parametrize(
-    ("columns", "words", "offending"),
-    [
-        ("a, n", "the negated variable 'n', which a match binds to no event", "n"),
-        ("a, n.x + 1", "the negated variable 'n'", "n.x + 1"),
-        ("a, q", "unknown variable 'q'; the pattern has a, n, b, d, c c", "q"),
-        ("q.x", "unknown variable 'q'", "q"),
-        ("a, b, a", r"two columns named 'a'; rename one of them: a AS other", "a"),
-        ('a.x, b[1].x AS "a.x"', "two columns named 'a.x'", 'b[1].x AS "a.x"'),
-        ("5", "mentions no variable", "5"),
-        ("a.x - d.x", "in different branches of OR", "a.x - d.x"),
-        ("b.x + 1", "arithmetic on b.x, which has a value for each event of b", "b.x + 1"),
-        ("b[i-1].x", "a value for each event of b but the first", "b[i-1].x"),
-        ("avg(b[..i-1].x)", "a value for each event of b but the first", "avg(b[..i-1].x)"),
-        ("b[2..].x", "a value for each event of b but the first", "b[2..].x"),
-        ("a[1].x", r"a\[1\].x needs a set of events", "a[1].x"),
-        ("sum(a.x)", "needs a set of events", "sum(a.x)"),
-        ("a.x + 'p'", "arithmetic on a text", "'p'"),
-        ("a x b", "unexpected 'x'; expected", "x"),
-        ("a total", "expected AS and the name of the column", ""),
-        ("a,", "expected a variable, or a value such as a.price or sum", ""),
-        ("median(a.x)", "the function median", "median"),
-    ],
-)
-def test_what_cannot_be_returned(columns: str, words: str, offending: str) -> None:
-    with pytest.raises(PatternError, match=words) as refused:
-        pattern_of(columns)
-    assert refused.value.offending == offending
-
-
-def test_return_before_within() -> None:
-    with pytest.raises(PatternError, match="RETURN comes after WITHIN"):
-        parse("PATTERN SEQ(A a) RETURN a WITHIN 9 s")

@@ -343,32 +343,6 @@ def test_a_strategy_of_two_meanings_is_refused_with_both(clause: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clause", "column", "words"),
-    [
-        ("STRATEGY consumming", 32, "did you mean 'consuming'"),
-        ("OUTPUT non_overlaps", 30, "did you mean 'non_overlap'"),
-        ("OUTPUT 5", 30, "expected all or non_overlap"),
-        ("OUTPUT all STRATEGY any", 34, "STRATEGY comes before OUTPUT"),
-        ("STRATEGY partition_contiguity", 23, "needs the attribute that its partitions share"),
-        ("STRATEGY any(x)", 23, "strategy any takes no attribute"),
-        ("STRATEGY", 32, "expected a strategy"),
-        ("STRATEGY partition_contiguity(1)", 53, "expected the name of an attribute"),
-        ("WHERE skip_till_last_match(a, b) { a.x < 1 }", 29, "unknown strategy 'skip_till_last"),
-        ("WHERE skip_till_any_match(a, c) { a.x < 1 }", 52, "unknown variable 'c'"),
-        ("WHERE skip_till_any_match(b) { a.x < 1 }", 48, "variable a is not listed"),
-        ("WHERE partition_contiguity(a, b) { a.x < 1 }", 29, "found none"),
-        ("WHERE partition_contiguity(a, b) { [x] and [y] }", 29, "found x, y"),
-        ("WHERE strict_contiguity { [x] } STRATEGY any", 55, "already names a strategy"),
-        ("WHERE strict_contiguity { [x] ", 54, "expected a closing brace"),
-    ],
-)
-def test_strategies_that_are_none(clause: str, column: int, words: str) -> None:
-    with pytest.raises(PatternError, match=words) as refused:
-        parse(f"PATTERN SEQ(A a, B b) {clause} WITHIN 9 s")
-    assert refused.value.column == column
-
-
-@pytest.mark.parametrize(
     ("within", "parameters", "meant"),
     [
         ("W", {"W": "20 minutes"}, "20 minutes"),

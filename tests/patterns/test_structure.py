@@ -4,8 +4,6 @@ import pytest
 
 from cepbench.errors import (
     PatternError,
-    PatternNameError,
-    PatternOperatorError,
     UnsupportedPatternError,
 )
 from cepbench.patterns.model import (
@@ -134,93 +132,6 @@ def test_what_conditions_range_over(where: str, elementwise: bool, running: set[
     assert clause.is_running == bool(running)
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "words"),
-    [
-        ("NOT(A a)", 13, "a match would bind no event"),
-        ("SEQ(NOT(A a), !B b)", 17, "add an item without NOT"),
-        ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) has only negated items"),
-        ("OR(A a, NOT(B b)) WHERE [x]", 21, "has only negated items"),
-        ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "has only negated items"),
-        ("NOT(OR(A a, B b))", 16, "a match would bind no event"),
-        ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "an OR of event types, not to SEQ"),
-        ("SEQ(A a, !(B b & C c))", 18, "an OR of event types, not to AND"),
-        ("SEQ(A a, NOT(OR(B b, SEQ(C c, D d))))", 18, "an OR of event types, not to SEQ"),
-        ("SEQ(A a, NOT(OR(B b, NOT(C c))))", 18, "NOT of NOT"),
-        ("SEQ(A a, NOT(KL(B b)))", 18, "means no event at all"),
-        ("SEQ(A a, !B+ b[])", 18, "means no event at all"),
-        ("SEQ(A a, NOT(NOT(B b)))", 18, "NOT of NOT"),
-        ("SEQ(A a, KL(NOT(B b)))", 18, "an absent event cannot be repeated"),
-        ("SEQ(A a, KL(SEQ(B b, C c)))", 18, "KL applies to a single event type, not to SEQ"),
-        ("SEQ(A a, (B b | C c)+)", 18, "KL applies to a single event type, not to OR"),
-        ("SEQ(A a, KL(B b+))", 18, "Kleene closure of a Kleene closure"),
-    ],
-)
-def test_operators_where_they_have_no_meaning(text: str, column: int, words: str) -> None:
-    with pytest.raises(PatternOperatorError, match=words) as refused:
-        pattern_of(text)
-    assert (refused.value.line, refused.value.column) == (1, column)
-
-
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        ("a[i-1].x < 3", r"a\[i-1\].x needs a set of events.*write a.x, or.*KL\(A a\)"),
-        ("a[1].x < 3", "needs a set of events"),
-        ("n[last].x < 3", "needs a set of events"),
-        ("avg(a.x) < 3", r"avg\(a\[\].x\) needs a set of events"),
-        ("a.x < sum(k[1].x)", r"sum\(k\[1\].x\) is over a single event; write k\[1\].x"),
-        ("k[i].x < l[i-1].x", "range over two Kleene variables, k and l"),
-        ("l.x < avg(k[..i-1].x)", "may mention only one"),
-        ("n.x < m.x", "the negated variables n and m.*relate both to an item without NOT"),
-    ],
-)
-def test_conditions_where_they_have_no_meaning(where: str, words: str) -> None:
-    items = "SEQ(A a, NOT(N n), NOT(M m), KL(K k), KL(L l))"
-    with pytest.raises(PatternOperatorError, match=words) as refused:
-        pattern_of(f"{items} WHERE a.y = 1 AND {where}")
-    assert refused.value.offending == where
-
-
-@pytest.mark.parametrize("index", ["2", "j", "i-2", "a.LEN", "k.SIZE", "i-1.5"])
-def test_unknown_indices(index: str) -> None:
-    with pytest.raises(PatternError, match=r"unknown index; an event of k is k\[i\]") as refused:
-        pattern_of(f"SEQ(A a, KL(K k)) WHERE k[{index}].x = 1")
-    assert refused.value.offending == f"[{index}]"
-
-
-def test_the_events_before_one_stand_in_a_function() -> None:
-    with pytest.raises(PatternError, match=r"apply a function, as in avg"):
-        pattern_of("SEQ(KL(K k)) WHERE k[..i-1].x = 1")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("OR(A a, B b) WHERE a.x < b.x", "a and b are in different branches of OR"),
-        ("SEQ(A a, OR(B b, C c)) WHERE a.x < 1 AND c.x = b.x", "c and b are in different"),
-    ],
-)
-def test_conditions_over_different_branches(text: str, words: str) -> None:
-    with pytest.raises(PatternError, match=words) as refused:
-        pattern_of(text)
-    assert text.endswith(refused.value.offending)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("OR(A a, B a)", "'a' is already used for A a in another branch"),
-        ("OR(A a, SEQ(KL(A a), B b))", "'a' is already used for A a in another branch"),
-        ("SEQ(A a, OR(B b, C a))", "'a' is already used for another item"),
-        ("AND(OR(A a, B b), OR(C c, B b))", "'b' is already used for another item"),
-    ],
-)
-def test_names_of_two_items(text: str, words: str) -> None:
-    with pytest.raises(PatternNameError, match=words):
-        pattern_of(text)
-
-
 # -- built by hand ------------------------------------------------------------------------------
 
 A, B = Variable("a", "A"), Variable("b", "B")
@@ -280,42 +191,6 @@ def test_strategies_by_hand_are_checked_too(name: str, attribute: str | None, wo
         Strategy(name, attribute)
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "words"),
-    [
-        ("SEQ(GROUP(B b, +))", 19, "has only groups"),
-        ("SEQ(NOT(A n), GROUP(B b, +))", 29, "has only groups"),
-        ("SEQ(A a, GROUP(B b, +), GROUP(C c, 2), D d)", 24, "are side by side"),
-        ("SEQ(A a, GROUP(B b, +), !N n, GROUP(C c, 2), D d)", 24, "are side by side"),
-        ("SEQ(A a, SEQ(B b, GROUP(C c, +)), GROUP(D d, +))", 33, "are side by side"),
-        ("SEQ(GROUP(B b, +), A a, GROUP(C c, *))", 39, "groups b and c are at both ends"),
-        ("AND(SEQ(GROUP(B b, +), A a), SEQ(C c, GROUP(D d, +)))", 53, "at both ends"),
-        ("AND(A a, GROUP(B b, +))", 24, "directly under AND"),
-        ("AND(A a, SEQ(GROUP(B b, +)))", 28, "directly under AND"),
-        ("SEQ(A a, GROUP(B b, +), C+ c)", 24, "together with KL"),
-        ("SEQ(A a, NOT(GROUP(B b, +)))", 18, "NOT of a group"),
-        ("SEQ(A a, KL(GROUP(B b, +)))", 18, "Kleene closure of a group"),
-        ("SEQ(A a, GROUP(KL(B b), +))", 18, "a group of a Kleene closure"),
-        ("SEQ(A a, GROUP(B b+, +))", 18, "a group of a Kleene closure"),
-        ("SEQ(A a, GROUP(NOT(B b), +))", 18, "a group of NOT"),
-        (
-            "SEQ(A a, GROUP(SEQ(B b, C c), +))",
-            18,
-            "GROUP applies to a single event type, not to SEQ",
-        ),
-        ("SEQ(A a, GROUP(B b | C c, 2))", 18, "GROUP applies to a single event type, not to OR"),
-        ("SEQ(A a, GROUP(B b, 0), C c)", 29, r"a group of 0 events; its size is \+, \*"),
-        ("SEQ(A a, GROUP(B b, 2.5), C c)", 29, "a group of 2.5 events"),
-        ("SEQ(A a, GROUP(B b, +)) STRATEGY strict_contiguity", 24, "under strict_contiguity"),
-        ("SEQ(A a, GROUP(B b, +), C c, GROUP(D d, +)) WHERE b.x < d.x", 59, "event by event"),
-    ],
-)
-def test_groups_where_they_have_no_meaning(text: str, column: int, words: str) -> None:
-    with pytest.raises(PatternOperatorError, match=words) as refused:
-        pattern_of(text)
-    assert (refused.value.line, refused.value.column) == (1, column)
-
-
 def test_groups() -> None:
     pattern = pattern_of(
         "SEQ(A a, GROUP(B b, +), C c, NOT(N n), group(D, 5), E e) WHERE b.x < sum(D.x)"
@@ -336,28 +211,6 @@ def test_groups() -> None:
             Pattern(Structure(Operator.SEQ, items), (), Window(1, "units"))
     with pytest.raises(PatternError, match="only a group has a size"):
         Pattern(Structure(Operator.SEQ, (Variable("a", "A", size=2),)), (), Window(1, "units"))
-
-
-@pytest.mark.parametrize("written", ["B*", "B^5"])
-def test_zstream_s_notation_of_groups(written: str) -> None:
-    with pytest.raises(
-        UnsupportedPatternError, match=r"write GROUP\(B b, .\), or parse with dialect"
-    ):
-        pattern_of(f"A; {written}; C")
-
-
-@pytest.mark.parametrize(
-    ("items", "column", "words"),
-    [
-        ("AND(A a, B b)", 13, "AND under next, whose runs bind the items of a SEQ one by one"),
-        ("SEQ(A a, OR(B b, AND(C c, D d)))", 13, "AND under next"),
-        ("SEQ(A a, GROUP(B b, +))", 24, r"GROUP\(B b, \+\) under next"),
-    ],
-)
-def test_what_runs_of_an_automaton_cannot_bind(items: str, column: int, words: str) -> None:
-    with pytest.raises(PatternOperatorError, match=words) as refused:
-        parse(f"PATTERN {items} STRATEGY next WITHIN 9 s")
-    assert refused.value.column == column
 
 
 def test_outputs_by_hand_are_checked_too() -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +23,7 @@ from cepbench.errors import (
 )
 from cepbench.spark.balance import Slices
 from cepbench.spark.detection import DetectionJob
+from tests.drawn_events import below, drawn_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,14 +40,7 @@ OPTIONS: dict[str, Any] = {"time": "at", "type": "symbol"}
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("ABCD"), 500),
-            "at": np.sort(rng.integers(0, 400, 500)),
-            "lot": rng.integers(0, 3, 500),
-        }
-    )
+    frame = drawn_events(500, "ABCD", seed=4, within=400, names=("symbol", "at"), lot=below(3))
     return frame.assign(no=range(len(frame)))
 
 

@@ -12,10 +12,10 @@ from tests.engines.detection.strategies import stream_of
 SEGMENT, SIZE = 20_000, 2000
 
 
-def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
-    """A tick a unit of time, of types with these probabilities."""
+def segments(*rates: tuple[float, float, float], size: int = SEGMENT) -> cep.EventStream:
+    """A tick a unit of time, of types A, B and C with these probabilities."""
     rng = np.random.default_rng(0)
-    types = np.concatenate([rng.choice(list("ABC"), SEGMENT, p=each) for each in rates])
+    types = np.concatenate([rng.choice(list("ABC"), size, p=each) for each in rates])
     events = {"type": types, "time": np.arange(len(types)), "x": rng.random(len(types))}
     return stream_of(pd.DataFrame(events))
 

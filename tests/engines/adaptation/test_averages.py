@@ -15,22 +15,14 @@ from cepbench.errors import SnapshotError
 from cepbench.kernels.sampling import ORDERED, SAME, UNORDERED, draw_candidates
 from cepbench.patterns.parse import parse
 from cepbench.planning.statistics.measure import measure_statistics, slice_sample
-from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
+from tests.engines.adaptation.drifting import segments
 from tests.engines.detection.constructs import FAMILIES, GROUP_FAMILIES, construct_cases
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel
 
 PATTERN = parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 units")
-
-
-def segment(*rates: float) -> EventStream:
-    """A tick a unit of time, of types A, B and C with these probabilities."""
-    rng = np.random.default_rng(0)
-    types = rng.choice(list("ABC"), 20_000, p=rates)
-    events = {"type": types, "time": np.arange(len(types)), "x": rng.random(len(types))}
-    return stream_of(pd.DataFrame(events))
 
 
 @given(data=st.data())
@@ -96,7 +88,7 @@ def test_a_sample_of_few_events_is_exact(family: str, data: st.DataObject) -> No
 
 def test_averages_are_bounded_and_never_zero() -> None:
     """All events if they are few, the last ones otherwise; what never came counts as half."""
-    first, later = segment(0.02, 0.49, 0.49)[:EVENTS], segment(0.49, 0.49, 0.02)
+    first, later = segments((0.02, 0.49, 0.49))[:EVENTS], segments((0.49, 0.49, 0.02))
     averages = Averages(PATTERN, 0, EVENTS)
     assert averages.current() is None
     averages.add(first)

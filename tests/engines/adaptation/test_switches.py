@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
@@ -18,8 +17,8 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.patterns.model import Operator, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan
-from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples, only_compiled
+from tests.engines.adaptation.drifting import segments
 from tests.engines.detection.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
@@ -121,25 +120,12 @@ def test_a_switch_replays_what_ruled_an_earlier_match_out() -> None:
             assert [row for one in found for row in one.values.tolist()] == [[7, 8]]
 
 
-def drifting(size: int) -> EventStream:
-    """Two segments: in the first one a is rare, in the second one c."""
-    rng = np.random.default_rng(0)
-    types = np.concatenate(
-        [
-            rng.choice(list("ABC"), size, p=[0.02, 0.49, 0.49]),
-            rng.choice(list("ABC"), size, p=[0.49, 0.49, 0.02]),
-        ]
-    )
-    events = pd.DataFrame({"type": types, "time": np.arange(2 * size) // 2})
-    return stream_of(events.assign(x=rng.random(2 * size)))
-
-
 @only_compiled
 def test_a_long_stream_with_a_window_much_shorter_than_a_round() -> None:
     """Events that are no longer needed are dropped, and what is needed is there."""
-    stream = drifting(4000)
+    stream = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02), size=4000)
     for structure in ("A a, B b, C c", "NOT(B n), A a, C c, NOT(A m)", "A a, NOT(B n), B b, C c"):
-        pattern = f"PATTERN SEQ({structure}) WHERE c.x < a.x WITHIN 6 units"
+        pattern = f"PATTERN SEQ({structure}) WHERE c.x < a.x WITHIN 12 units"
         result = adapt(
             pattern, stream, generator="DP-LD", batch_size=500, policy="always", gain=0.0
         )

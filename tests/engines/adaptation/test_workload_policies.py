@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
@@ -17,6 +17,7 @@ from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import AdaptationError, CepbenchError, SnapshotError
 from cepbench.planning.costs.reuse import plan_cost
 from tests.budgets import examples
+from tests.engines.adaptation.drifting import segments
 from tests.engines.reuse.test_reuse import HIERARCHY, frames, workloads
 from tests.naive.matcher import naive_matches
 
@@ -32,22 +33,11 @@ WORKLOAD = cep.Workload(
 #: Events of each segment, in rounds of :data:`SIZE`.
 SEGMENT, SIZE = 10_000, 1000
 
-
-def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
-    """A tick a unit of time, of types with these probabilities."""
-    rng = np.random.default_rng(0)
-    types = np.concatenate([rng.choice(list("ABC"), SEGMENT, p=each) for each in rates])
-    frame = pd.DataFrame(
-        {"type": types, "time": np.arange(len(types)), "x": rng.random(len(types))}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
-
-
 #: First B is rare, then A and C.
-DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05))
+DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05), size=SEGMENT)
 
 #: First A, then C: by which a join should begin.
-ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
+ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02), size=SEGMENT)
 
 
 def test_by_default_matches_are_shared_where_that_pays() -> None:
@@ -90,7 +80,7 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
 
 
 def test_nothing_changes_where_nothing_does() -> None:
-    steady = segments((0.3, 0.3, 0.4), (0.3, 0.3, 0.4))
+    steady = segments((0.3, 0.3, 0.4), (0.3, 0.3, 0.4), size=SEGMENT)
     for policy in ("threshold", "static"):
         assert cep.adapt(WORKLOAD, steady, policy=policy, batch_size=SIZE).switches.empty
     assert cep.adapt(WORKLOAD, DRIFT, policy="static", batch_size=SIZE).switches.empty
@@ -216,26 +206,18 @@ PARTS = {"v": "PATTERN SEQ(B b) WITHIN 3 units"}
 WHOLES = {"v": "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 units"}
 
 
+def reusing(workload: cep.Workload, virtual: dict[str, str], **sources: Any) -> cep.WorkloadPlan:
+    """A plan with a virtual query v, which is computed from scratch."""
+    return cep.WorkloadPlan(workload, sources={**sources, "v": None}, virtual=virtual)
+
+
 @pytest.mark.parametrize(
     ("workload", "given", "message"),
     [
-        (
-            SETS,
-            {
-                "initial": cep.WorkloadPlan(SETS, sources={"q": "v", "v": None}, virtual=PARTS),
-                "evaluator": "hierarchical-stacks",
-            },
-            "query 'q': the evaluator hierarchical-stacks cannot run KL",
-        ),
-        (
-            LATE,
-            {
-                "initial": cep.WorkloadPlan(
-                    LATE, sources={"q1": None, "q2": "v", "v": None}, virtual=WHOLES
-                )
-            },
-            r"of a virtual query of initial= \(v\) nothing can be estimated",
-        ),
+        (SETS, {"initial": reusing(SETS, PARTS, q="v"), "evaluator": "hierarchical-stacks"},
+         "query 'q': the evaluator hierarchical-stacks cannot run KL"),
+        (LATE, {"initial": reusing(LATE, WHOLES, q1=None, q2="v")},
+         r"of a virtual query of initial= \(v\) nothing can be estimated"),
         (WORKLOAD, {"planner": "CHASEE"}, "did you mean 'CHASE'"),
         (WORKLOAD, {"planner": "SHARON"}, "SHARON shares counts, .* choose one of NAIVE"),
         (WORKLOAD, {"cost": "throughput"}, "cost"),
@@ -245,31 +227,19 @@ WHOLES = {"v": "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 units"}
         (WORKLOAD, {"output": "compressed"}, "output"),
         (WORKLOAD, {"generator": "DP-B", "policy": "bound"}, "no lower bound .* without generator"),
         (WORKLOAD, {"planner": "STEINER", "policy": "bound"}, "no lower bound"),
-        (
-            WORKLOAD,
-            {"generator": "DP-B", "evaluator": "lazy-nfa"},
-            "lazy-nfa does not run all tree plans",
-        ),
+        (WORKLOAD, {"generator": "DP-B", "evaluator": "lazy-nfa"},
+         "lazy-nfa does not run all tree plans"),
         (WORKLOAD, {"initial": cep.WorkloadPlan(OTHER, sources={"q1": None})}, "another workload"),
         (WORKLOAD, {"initial": cep.OrderPlan(["a"])}, "plan of a workload"),
         (WORKLOAD, {"initial": cep.WorkloadPlan(WORKLOAD)}, "cuts"),
-        (
-            LATE,
-            {"initial": cep.WorkloadPlan(LATE, sources={"q1": "q2", "q2": None}, delays=True)},
-            "matches of q1 late, so a change of the plan would lose or double",
-        ),
-        (
-            cep.Workload({"q": "PATTERN AND(A a, B b) WITHIN 0 units"}),
-            {},
-            "query 'q': a window of length 0",
-        ),
-        (
-            cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 3 units"}),
-            {},
-            "cep.aggregate",
-        ),
+        (LATE, {"initial": cep.WorkloadPlan(LATE, sources={"q1": "q2", "q2": None}, delays=True)},
+         "matches of q1 late, so a change of the plan would lose or double"),
+        (cep.Workload({"q": "PATTERN AND(A a, B b) WITHIN 0 units"}), {},
+         "query 'q': a window of length 0"),
+        (cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 3 units"}), {},
+         "cep.aggregate"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(workload, given, message) -> None:
     with pytest.raises(CepbenchError, match=message):
         cep.AdaptiveDetector(workload, **given)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
+from tests.drawn_events import below, drawn_stream, uniform
 
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
     """Three events of A and three of B, and four of others, in ten units of time."""
     events = 18_000
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABN"), events, p=[0.3, 0.3, 0.4]),
-            "time": np.arange(events),
-            "id": rng.integers(0, 50, events),
-            "n": rng.integers(0, 1000, events),
-            "x": rng.random(events),
-        }
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(events, "ABN", p=[0.3, 0.3, 0.4], id=below(50), n=below(1000), x=uniform)
 
 
 @pytest.mark.parametrize(

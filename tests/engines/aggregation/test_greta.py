@@ -12,6 +12,7 @@ from cepbench.engines.aggregation.agreement import difference
 from cepbench.engines.aggregation.protocol import SCOPES
 from cepbench.errors import EvaluationError, PartialMatchLimitError
 from tests.budgets import only_compiled
+from tests.drawn_events import drawn_events, uniform
 from tests.engines.detection.strategies import stream_of
 
 pytestmark = pytest.mark.kernel
@@ -92,13 +93,11 @@ def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused before the memory is taken; those that leave the window make room."""
     pattern = "PATTERN SEQ(A a, B b) WHERE a.x <= b.x AGG COUNT WITHIN 300 units"
     monkeypatch.setattr(event_graphs, "COUNTER_LIMIT", 600 * 600)
-    rng = np.random.default_rng(3)
-    table = {"type": rng.choice(list("AB"), 3000), "time": np.arange(3000), "x": rng.random(3000)}
-    stream = cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
+    events = drawn_events(3000, "AB", seed=3, x=uniform)
+    stream = stream_of(events)
     found = cep.aggregate(pattern, stream, "greta").values
     pd.testing.assert_frame_equal(found, cep.aggregate(pattern, stream, "two-step").values)
-    dense = pd.DataFrame(table | {"time": table["time"] // 10})
-    crowd = cep.EventStream.from_pandas(dense, type="type", time="time")
+    crowd = stream_of(events.assign(time=events["time"] // 10))
     live = cep.Aggregator(pattern, "greta")
     with pytest.raises(PartialMatchLimitError, match="choose method='two-step'"):
         live.push(crowd)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
@@ -11,19 +9,13 @@ from cepbench.engines.detection.planned import sampled
 from cepbench.errors import UnsupportedPatternError
 from cepbench.planning.costs import unit_costs
 from cepbench.planning.costs.engine_work import FORMS
+from tests.drawn_events import below, drawn_stream, uniform
 
 
 def _stream(events: int) -> cep.EventStream:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABCN"), events, p=[0.3, 0.3, 0.3, 0.1]),
-            "time": np.sort(rng.integers(0, events, events)),
-            "id": rng.integers(0, 3, events),
-            "x": rng.random(events),
-        }
+    return drawn_stream(
+        events, "ABCN", p=[0.3, 0.3, 0.3, 0.1], within=events, id=below(3), x=uniform
     )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
 
 
 STREAM = _stream(400)

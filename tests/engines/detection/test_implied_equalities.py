@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.engines.plan_runs.nodes import PlannedNodes
 from cepbench.patterns.equivalences import Equalities, equal_values
+from tests.drawn_events import below, drawn_events
 from tests.engines.detection.strategies import PLANNED
 
 
@@ -69,10 +68,7 @@ def test_each_event_of_a_set_is_compared_as_it_is_added() -> None:
 @pytest.mark.parametrize("evaluator", PLANNED)
 def test_an_order_against_the_chain_makes_no_cross_products(evaluator: str) -> None:
     """SEQ(a, b, c) WHERE [k] in the order c, a, b: pairs of equal keys only."""
-    rng = np.random.default_rng(4)
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 300), "time": np.arange(300), "k": rng.integers(0, 9, 300)}
-    )
+    events = drawn_events(300, "ABC", seed=4, k=below(9))
     stream = cep.EventStream.from_pandas(events, type="type", time="time")
     found = cep.evaluate(
         "PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 40 units", stream,

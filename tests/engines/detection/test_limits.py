@@ -13,8 +13,8 @@ from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
-from cepbench.streams.event_stream import EventStream
 from tests.budgets import only_compiled
+from tests.drawn_events import drawn_stream, uniform
 from tests.engines.detection.strategies import PLANNED, events_of, stream_of
 
 pytestmark = pytest.mark.kernel
@@ -82,12 +82,7 @@ def test_the_limit_is_exact_however_steps_are_put_together(
 @pytest.mark.parametrize("output", ["arrow", "count"])
 def test_sets_of_earlier_windows_make_room(output: str) -> None:
     """So many sets that their pool is compacted again and again; the other engine has none."""
-    rng = np.random.default_rng(3)
-    count = 4_000
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), count), "time": np.arange(count), "x": rng.random(count)}
-    )
-    stream = EventStream.from_pandas(events, type="type", time="time")
+    stream = drawn_stream(4_000, "ABC", seed=3, x=uniform)
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x WITHIN 12 units"
     plan = OrderPlan(["a", "b", "c"])
     pooled, apart = (

@@ -19,6 +19,7 @@ from cepbench.engines.runs.result import Metrics, shown_bytes
 from cepbench.patterns.model import Operator, Pattern, Structure
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
+from tests.drawn_events import drawn_events, normal
 from tests.engines.detection.strategies import PLANNED, Case, cases, plans_for, stream_of
 from tests.naive.matcher import naive_matches
 
@@ -65,9 +66,7 @@ def most_at_once(case: Case, found: list[tuple[int, int]]) -> int:
 @pytest.mark.parametrize("evaluator", PLANNED)
 def test_long_windows_of_nanoseconds_do_not_overflow(evaluator: str, order: str) -> None:
     """Times for which rows are stored add up to more than 64 bits."""
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"type": rng.choice(list("AB"), 900), "time": range(900)})
-    frame["x"] = rng.normal(size=900)
+    frame = drawn_events(900, "AB", seed=1, x=normal)
     text = f"PATTERN SEQ(A a, B b, A c) WHERE a.x < b.x AND c.x > 3 ORDER BY {order} WITHIN {{}}"
     plan = OrderPlan(("a", "b", "c"))
     means = []
@@ -125,14 +124,7 @@ def test_partial_matches_against_counting_them(evaluator: str, data: st.DataObje
 
 def steady_events(count: int) -> pd.DataFrame:
     """Three types at the same rate throughout."""
-    rng = np.random.default_rng(5)
-    return pd.DataFrame(
-        {
-            "type": rng.choice(list("ABC"), count),
-            "time": np.arange(count, dtype=np.int64),
-            "x": rng.normal(size=count),
-        }
-    )
+    return drawn_events(count, "ABC", seed=5, x=normal)
 
 
 #: A partial match of a and b waits for c; one that holds c would wait for nothing in a SEQ.
@@ -196,13 +188,7 @@ def test_nodes_add_up_to_the_metrics(evaluator: str, where: str) -> None:
 
 def test_a_better_plan_takes_less() -> None:
     """Rare events first: the reason for all of this."""
-    rng = np.random.default_rng(1)
-    events = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABC"), 2_000, p=[0.69, 0.3, 0.01]),
-            "time": np.arange(2_000, dtype=np.int64),
-        }
-    )
+    events = drawn_events(2_000, "ABC", seed=1, p=[0.69, 0.3, 0.01])
     pattern = parse("PATTERN SEQ(A a, B b, C c) WITHIN 30 units")
     written, rare_first = (
         evaluate(pattern, stream_of(events), OrderPlan(order), output="count").metrics

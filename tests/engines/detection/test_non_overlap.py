@@ -17,8 +17,8 @@ from cepbench.engines.runs.result import Metrics
 from cepbench.errors import UnsupportedTaskError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import TreePlan
-from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples, only_compiled
+from tests.drawn_events import drawn_stream
 from tests.engines.detection.checks import check_in_batches
 from tests.engines.detection.constructs import (
     able,
@@ -34,9 +34,7 @@ pytestmark = pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", ["tree", "zstream", "stack-nfa"])
 def test_few_matches_are_in_memory_at_once(evaluator: str) -> None:
     """Of 600,000 matches some 1,200 are reported; all would take 14 MB."""
-    rng = np.random.default_rng(1)
-    table = {"type": rng.choice(list("ABC"), 12_000), "ts": np.arange(12_000)}
-    stream = EventStream.from_pandas(pd.DataFrame(table), type="type", time="ts")
+    stream = drawn_stream(12_000, "ABC", seed=1, names=("type", "ts"))
     text = "PATTERN SEQ(A a, B b, C c) {}WITHIN 60 units"
     plan = None if evaluator == "stack-nfa" else TreePlan((("a", "b"), "c"))
     peaks = []

@@ -31,6 +31,7 @@ from cepbench.patterns.model import MatchAggregate, Operator, Pattern
 from cepbench.patterns.neighbours import neighbours_of
 from cepbench.patterns.parse import parse
 from tests.budgets import examples
+from tests.drawn_events import below, drawn_events, uniform
 from tests.engines.aggregation.cases import compared_cases
 from tests.engines.detection.strategies import (
     OPERATORS,
@@ -297,15 +298,7 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
 def test_what_stands_between_forbidden_events(scope: str, seeds) -> None:
     """Those that are forbidden share timestamps with others, and items, and leave the window one by one."""
     for seed in seeds(1):
-        rng = np.random.default_rng(seed)
-        events = pd.DataFrame(
-            {
-                "type": rng.choice([*"AABBC"], 60),
-                "time": np.sort(rng.integers(0, 60, 60)),
-                "x": rng.integers(0, 9, 60).astype(float),
-                "r": rng.random(60),
-            }
-        )
+        events = drawn_events(60, "AABBC", seed=seed, within=60, x=below(9), r=uniform)
         for structure, forbids in (
             ("SEQ(A a, NOT(ANY m), ANY b)", "m.x > 7"),
             ("SEQ(A a, NOT(C m), ANY b, NOT(A n), ANY c)", "m.x > 3 AND n.x > 7"),

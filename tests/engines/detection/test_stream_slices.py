@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -21,6 +20,7 @@ from cepbench.patterns.reach import looks_back, shared_keys
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 from tests.contract.ways import batches_with_positions, matches_of
+from tests.drawn_events import drawn_stream
 from tests.engines.detection.strategies import events_of, stream_of
 
 
@@ -60,9 +60,7 @@ def test_any_two_slices_of_short_streams(text: str, seeds: Callable[[int], Seque
     plan = cep.plan(pattern, known)
     detection = SliceDetection(pattern)
     for seed in seeds(5):
-        rng = np.random.default_rng(seed)
-        kinds = {"type": rng.choice(list("ABD"), 14), "time": np.sort(rng.integers(0, 9, 14))}
-        stream = cep.EventStream.from_pandas(pd.DataFrame(kinds), type="type", time="time")
+        stream = drawn_stream(14, "ABD", seed=seed, within=9)
         whole = cep.evaluate(pattern, stream, plan, output="arrow")
         for start in range(10):
             found, counted = [], 0

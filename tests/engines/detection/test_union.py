@@ -16,6 +16,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, UnionPlan
+from tests.drawn_events import drawn_events
 from tests.engines.detection.strategies import stream_of
 
 
@@ -24,16 +25,9 @@ def written_order(pattern: Pattern) -> OrderPlan | UnionPlan:
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
-def drawn(count: int, types: str, *, seed: int, ticks: int) -> pd.DataFrame:
-    """Events of random types, spread over so many ticks."""
-    rng = np.random.default_rng(seed)
-    times = np.sort(rng.integers(0, ticks, count))
-    return pd.DataFrame({"type": rng.choice(list(types), count), "time": times})
-
-
 def test_very_many_events_at_one_timestamp() -> None:
     """The first A and the first B that are left are a match: no list of all pairs is needed."""
-    events = drawn(30_000, "AB", seed=2, ticks=1)
+    events = drawn_events(30_000, "AB", seed=2, within=1)
     left: dict[str, deque[int]] = {"A": deque(), "B": deque()}
     expected = []
     for position, kind in enumerate(events["type"]):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.planning.plans.reuse import reuses
 from tests.budgets import crossed
+from tests.drawn_events import below, drawn_events
 from tests.engines.reuse.test_reuse import HIERARCHY, SEQUENCES, TEN, frames, plans
 
 
@@ -294,10 +295,9 @@ _RETURNS = {name: f"{text} RETURN a.x AS u" for name, text in _PLAIN.items()}
 
 
 def _random(number: int, seed: int, start: int = 0) -> cep.EventStream:
-    rng = np.random.default_rng(seed)
-    table = {"type": rng.choice(list("ABC"), number), "time": np.arange(start, start + number)}
-    table |= {name: rng.integers(0, 9, number) for name in "xy"}
-    return cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
+    events = drawn_events(number, "ABC", seed=seed, x=below(9), y=below(9))
+    events["time"] += start
+    return cep.EventStream.from_pandas(events, type="type", time="time")
 
 
 def _listed(found):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
+from tests.drawn_events import drawn_stream, uniform
 from tests.naive.matcher import naive_matches
 
 TEXTS = {
@@ -111,11 +111,7 @@ FAMILY = cep.Workload(
 
 
 def of_types(events: int) -> cep.EventStream:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"type": rng.choice([*"ABCDEFGH"], events), "time": range(events), "x": rng.random(events)}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(events, "ABCDEFGH", x=uniform)
 
 
 def test_the_name_of_a_planner_stands_for_its_plan_where_that_pays() -> None:

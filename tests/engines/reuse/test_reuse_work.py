@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.engines.runs.pieces import pieces_of
+from tests.drawn_events import drawn_events
 from tests.naive.matcher import naive_matches
 
 HIERARCHY = cep.ConceptHierarchy({"X": ["A", "B"]})
 
 
 def drawn(seed: int, events: int = 60) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame({"type": rng.choice(list("ABCDE"), events), "time": np.arange(events)})
+    return drawn_events(events, "ABCDE", seed=seed)
 
 
 def steps_of(queries: dict[str, str], sources: dict[str, str | None], frame: pd.DataFrame, **how):

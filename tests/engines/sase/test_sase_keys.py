@@ -10,6 +10,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.patterns.reach import with_shared_keys
+from tests.drawn_events import below, drawn_events
 from tests.engines.detection.checks import check, check_in_batches
 from tests.engines.detection.strategies import Case
 from tests.naive.automaton import automaton_matches
@@ -82,14 +83,7 @@ def test_where_equalities_decide_what_is_next(text: str, is_keyed: bool, seeds: 
 def test_runs_read_events_of_their_key_alone(
     evaluator: str, items: str, written: str, end: str
 ) -> None:
-    rng = np.random.default_rng(1)
-    events = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABC"), 900),
-            "time": np.arange(900),
-            "k": rng.integers(0, 90, 900),
-        }
-    )
+    events = drawn_events(900, "ABC", seed=1, k=below(90))
     stream = cep.EventStream.from_pandas(events, type="type", time="time")
     visits = []
     for where in ("[k]", written, f"{written} AND a.k = a.k"):

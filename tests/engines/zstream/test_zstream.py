@@ -23,6 +23,7 @@ from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import only_compiled
+from tests.drawn_events import drawn_events, uniform
 from tests.engines.detection.strategies import (
     batches_of,
     event_frames,
@@ -102,10 +103,7 @@ def test_rounds_without_a_final_event_are_idle() -> None:
 
 @only_compiled
 def test_rounds_that_make_many_records_are_cut() -> None:
-    rng = np.random.default_rng(2)
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 900), "time": np.arange(900), "x": rng.random(900)}
-    )
+    events = drawn_events(900, "ABC", seed=2, x=uniform)
     text = "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 60 units"
     tree = (("a", "b"), "c")
     whole = found_by(text, tree, events)
@@ -125,10 +123,7 @@ def test_long_ranges_of_which_all_events_join(tree: Any) -> None:
 
 def test_counting_by_words_of_bits() -> None:
     """Without running counts, and in ranges of more than two words."""
-    rng = np.random.default_rng(3)
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 600), "time": np.arange(600), "x": rng.random(600)}
-    )
+    events = drawn_events(600, "ABC", seed=3, x=uniform)
     text = "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 580 units"
     counted = []
     for tree in (("a", ("b", "c")), (("a", "b"), "c")):

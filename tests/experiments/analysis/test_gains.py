@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from cepbench.experiments.analysis.gains import gains_by_weight, gains_over
 from cepbench.experiments.studies.kolchinsky2018.figure_data import NATIVE
-from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK, results_frame
+from cepbench.experiments.sweeps.cells import ERROR, LIMIT, results_frame
 from cepbench.presentation.figures import static
+from tests.experiments.made_rows import made_rows
 
 RATES = {"TRIVIAL": 50.0, "EFREQ": 100.0, "DP-LD": 200.0, "ZSTREAM": 400.0, "DP-B": 1200.0}
 
 
 def results(patterns: int = 4, strategies: tuple[str, ...] = ("any",)) -> pd.DataFrame:
     """Pattern k runs at 1 / (k + 1) of :data:`RATES`; DP-LD gains a factor k + 1 more."""
-    rows = []
-    for strategy in strategies:
-        for size in (3, 7):
-            for number in range(patterns):
-                for name, rate in RATES.items():
-                    more = number + 1 if name == "DP-LD" else 1
-                    rows.append(
-                        {
-                            "pattern_set": "sequence",
-                            "size": size,
-                            "pattern_id": f"{size}-{number}",
-                            "generator": name,
-                            "plan_kind": "tree" if name in ("ZSTREAM", "DP-B") else "order",
-                            "evaluator": "tree" if name in ("ZSTREAM", "DP-B") else "lazy-nfa",
-                            "strategy": strategy,
-                            "alpha": 0.0,
-                            "repetition": 0,
-                            "status": OK,
-                            "events_per_second": rate * more / (number + 1),
-                        }
-                    )
+
+    def speed(run: Any) -> dict[str, float]:
+        more = run.number + 1 if run.generator == "DP-LD" else 1
+        return {"events_per_second": RATES[run.generator] * more / (run.number + 1)}
+
+    numbers = range(patterns)
+    rows = made_rows(speed, strategy=strategies, size=(3, 7), number=numbers, generator=RATES)
     return results_frame(rows)
 
 
@@ -84,7 +73,9 @@ def test_without_a_baseline_there_are_no_ratios() -> None:
 @pytest.mark.parametrize("strategies", [("any",), ("any", "consuming")])
 def test_ratios_are_over_the_patterns_that_all_generators_have(strategies: tuple[str, ...]) -> None:
     table = results(4, strategies)
-    slow = (table["generator"] == "TRIVIAL") & table["pattern_id"].isin(["3-3", "7-3"])
+    slow = (table["generator"] == "TRIVIAL") & table["pattern_id"].isin(
+        ["sequence-3-3", "sequence-7-3"]
+    )
     table.loc[slow & (table["strategy"] == "any"), "status"] = ERROR
     by = ("pattern_set",) if len(strategies) == 1 else ("strategy",)
     gains = gains_over(table, "events_per_second", NATIVE, by)
@@ -98,7 +89,9 @@ def test_ratios_are_over_the_patterns_that_all_generators_have(strategies: tuple
 
 def test_patterns_without_a_weight_are_counted() -> None:
     table = results(10)
-    table.loc[(table["generator"] == "DP-B") & (table["pattern_id"] == "3-9"), "status"] = ERROR
+    table.loc[
+        (table["generator"] == "DP-B") & (table["pattern_id"] == "sequence-3-9"), "status"
+    ] = ERROR
     parts = gains_by_weight(table, "events_per_second", "DP-B", "ZSTREAM", parts=5)
     last = parts.iloc[-1]
     assert parts["patterns"].sum() == 19 and len(parts) == 6
@@ -127,7 +120,7 @@ def test_parts_go_from_light_to_heavy_and_hold_every_pattern() -> None:
 
 def test_ratios_of_runs_at_the_limit_are_counted_as_bounds() -> None:
     table = results()
-    at_limit = (table["generator"] == "EFREQ") & (table["pattern_id"] == "7-3")
+    at_limit = (table["generator"] == "EFREQ") & (table["pattern_id"] == "sequence-7-3")
     table.loc[at_limit, "status"] = LIMIT
     gains = gains_over(table, "events_per_second", NATIVE)
     overall = gains[gains["size"].isna()].set_index("generator")

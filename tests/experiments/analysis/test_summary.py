@@ -7,6 +7,7 @@ import math
 import statistics as plain
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,9 @@ from cepbench.experiments.analysis.averages import bootstrap
 from cepbench.experiments.analysis.summary import paired_ratios, per_pattern, summarize
 from cepbench.experiments.analysis.sweep_comparison import compare_sweeps
 from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK, results_frame
+from tests.experiments.made_rows import made_rows
 
-RUNS = [("TRIVIAL", "order", "lazy-nfa"), ("GREEDY", "order", "lazy-nfa"), ("DP-B", "tree", "tree")]
+RUNS = ["TRIVIAL", "GREEDY", "DP-B"]
 
 
 def made_up_results(
@@ -26,31 +28,20 @@ def made_up_results(
 ) -> pd.DataFrame:
     """Random figures; ``failing`` are (pattern, generator) whose last repetition does not end well."""
     rng = np.random.default_rng(seed)
-    rows = []
-    for pattern_set, failure in (("sequence", LIMIT), ("conjunction", ERROR)):
-        for size in (4, 3):
-            for number in range(patterns):
-                pattern_id = f"{pattern_set}-{size}-{number}"
-                for repetition in range(3):
-                    for generator, plans, evaluator in RUNS:
-                        fails = (pattern_id, generator) in (failing or set()) and repetition == 2
-                        rows.append(
-                            {
-                                "pattern_set": pattern_set,
-                                "size": size,
-                                "pattern_id": pattern_id,
-                                "generator": generator,
-                                "plan_kind": plans,
-                                "evaluator": evaluator,
-                                "strategy": "any",
-                                "alpha": 0.0,
-                                "repetition": repetition,
-                                "status": failure if fails else OK,
-                                "events_per_second": None if fails else float(rng.lognormal(10)),
-                                "peak_bytes": None if fails else int(rng.integers(1, 1000)),
-                            }
-                        )
-    return results_frame(rows)
+
+    def numbers(run: Any) -> dict[str, Any]:
+        if run.repetition == 2 and (run.pattern_id, run.generator) in (failing or ()):
+            return {"status": LIMIT if run.pattern_set == "sequence" else ERROR}
+        return {
+            "events_per_second": float(rng.lognormal(10)), "peak_bytes": int(rng.integers(1, 1000)),
+        }  # fmt: skip
+
+    settings = {
+        "pattern_set": ("sequence", "conjunction"),
+        "size": (4, 3),
+        "number": range(patterns),
+    }
+    return results_frame(made_rows(numbers, **settings, repetition=range(3), generator=RUNS))
 
 
 def naive_median_per_pattern(
@@ -74,7 +65,7 @@ def naive_common(
     medians: Callable[..., dict[str, float]], pattern_set: str, size: int | None, metric: str
 ) -> dict[str, dict[str, float]]:
     """Generator -> its medians over the patterns of all that have at least half of them."""
-    values = {name: medians(pattern_set, size, name, metric) for name, _, _ in RUNS}
+    values = {name: medians(pattern_set, size, name, metric) for name in RUNS}
     every = set().union(*values.values())
     compared = [name for name, own in values.items() if own and len(own) >= len(every) / 2]
     shared = every.intersection(*(values[name] for name in compared)) if compared else set()
@@ -91,7 +82,7 @@ FAILING = {("sequence-3-1", "GREEDY"), ("sequence-4-0", "GREEDY"), ("conjunction
 MOST = {(f"sequence-3-{number}", "GREEDY") for number in range(4)}
 
 #: Each fails on another third, so that no pattern is left that all have.
-THIRDS = {(f"sequence-3-{number}", RUNS[number // 2][0]) for number in range(6)}
+THIRDS = {(f"sequence-3-{number}", RUNS[number // 2]) for number in range(6)}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +138,7 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else() -> None:
 def test_order_of_summaries_is_that_of_the_results() -> None:
     summary = summarize(made_up_results(), ["peak_bytes"])
     assert list(summary["pattern_set"].unique()) == ["sequence", "conjunction"]
-    assert list(summary["generator"].unique()) == [run[0] for run in RUNS]
+    assert list(summary["generator"].unique()) == RUNS
     sizes = list(summary["size"].unique())
     assert sizes[:2] == [3, 4] and sizes[2] is pd.NA
 
@@ -254,16 +245,8 @@ def test_ratio_of_one_generator_in_two_evaluators() -> None:
     both = pd.concat([results, twice], ignore_index=True)
     with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
         paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY")
-    with pytest.raises(ExperimentError, match="did not run in evaluator 'nfa'"):
-        paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", run={"evaluator": "nfa"})
-    ratios = paired_ratios(
-        both,
-        "peak_bytes",
-        "GREEDY",
-        "GREEDY",
-        run={"evaluator": "tree"},
-        baseline_run={"evaluator": "lazy-nfa"},
-    )
+    runs = {"run": {"evaluator": "tree"}, "baseline_run": {"evaluator": "lazy-nfa"}}
+    ratios = paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY", **runs)
     np.testing.assert_allclose(ratios[["value", "low", "high"]], 2.0)
 
 
@@ -292,32 +275,12 @@ def test_strategies_and_weights_are_apart_in_summaries() -> None:
 
 def test_ratios_between_strategies_and_weights() -> None:
     results = several_strategies()
-    with pytest.raises(
-        ExperimentError, match=r"ran in any and consuming; choose one strategy by run="
-    ):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"ran in 0\.0 and 0\.5; choose one alpha by run="):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"strategy": "any"})
-    run = {"strategy": "any", "alpha": 2.0}
-    with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
-    with pytest.raises(
-        ExperimentError,
-        match=r"a key that chooses a run is one of evaluator, strategy, .*, not 'size'",
-    ):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"size": 3})
-    run = {"strategy": "consuming", "alpha": 0.5}
+    run, baseline = {"strategy": "consuming", "alpha": 0.5}, {"strategy": "any", "alpha": 0.0}
     both = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
     plain_ratios = paired_ratios(made_up_results(failing=FAILING), "peak_bytes", "DP-B", "GREEDY")
     pd.testing.assert_frame_equal(both, plain_ratios)
     across = paired_ratios(
-        results,
-        "peak_bytes",
-        "DP-B",
-        "DP-B",
-        [],
-        run=run,
-        baseline_run={"strategy": "any", "alpha": 0.0},
+        results, "peak_bytes", "DP-B", "DP-B", [], run=run, baseline_run=baseline
     )
     np.testing.assert_allclose(across[["value", "low", "high"]], 21.0)
     assert across["patterns"].tolist() == [23, 23] and across["left_out"].tolist() == [1, 1]
@@ -335,15 +298,8 @@ def test_ratios_grouped_by_strategy_and_weight() -> None:
         part = grouped[(grouped["strategy"] == key[0]) & (grouped["alpha"] == key[1])]
         np.testing.assert_allclose(part["value"], alone["value"])
         assert list(part["patterns"]) == list(alone["patterns"])
-    across = paired_ratios(
-        results,
-        "peak_bytes",
-        "DP-B",
-        "DP-B",
-        ["strategy"],
-        run={"alpha": 0.5},
-        baseline_run={"alpha": 0.0},
-    )
+    runs = {"run": {"alpha": 0.5}, "baseline_run": {"alpha": 0.0}}
+    across = paired_ratios(results, "peak_bytes", "DP-B", "DP-B", ["strategy"], **runs)
     assert list(across["strategy"].unique()) == ["consuming", "any"]
     np.testing.assert_allclose(across["value"], 7.0)
 
@@ -359,9 +315,10 @@ def test_streams_and_windows_are_apart_where_they_vary() -> None:
     table = summarize(both, ["events_per_second"], resamples=20)
     assert "options" not in table
     apart = ["stream", "window"]
-    ratios = paired_ratios(
-        both, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set", *apart]
+    of_greedy = partial(
+        paired_ratios, metric="events_per_second", generator="GREEDY", baseline="TRIVIAL"
     )
+    ratios = of_greedy(both, by=["pattern_set", *apart])
 
     def of(found: pd.DataFrame, key: tuple[str, str]) -> pd.DataFrame:
         its = (found["stream"] == key[0]) & (found["window"] == key[1])
@@ -371,17 +328,14 @@ def test_streams_and_windows_are_apart_where_they_vary() -> None:
         alone = summarize(part, ["events_per_second"], resamples=20)
         assert not {*apart} & {*alone.columns}
         pd.testing.assert_frame_equal(of(table, key), alone)
-        expected = paired_ratios(part, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set"])
+        expected = of_greedy(part, by=["pattern_set"])
         assert of(ratios, key)["value"].tolist() == expected["value"].tolist()
     with pytest.raises(
         ExperimentError, match="GREEDY ran in slow and fast; choose one stream by run="
     ):
-        paired_ratios(both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
-    chosen = paired_ratios(
-        both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"], run={"stream": "slow"}
-    )
-    slow = both[both["stream"] == "slow"]
-    alone = paired_ratios(slow, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
+        of_greedy(both, by=["window"])
+    chosen = of_greedy(both, by=["window"], run={"stream": "slow"})
+    alone = of_greedy(both[both["stream"] == "slow"], by=["window"])
     pd.testing.assert_frame_equal(chosen, alone)
     # One sweep against itself: a pair is of one stream and window.
     compared = compare_sweeps(both, both, metrics=["events_per_second"])
@@ -397,17 +351,27 @@ def test_no_pattern_ended_well() -> None:
     assert ratios["value"].isna().all() and ratios["left_out"].tolist() == [6, 6, 6, 6, 12, 12] * 2
 
 
-def test_wrong_names_are_told() -> None:
-    results = made_up_results()
-    with pytest.raises(ExperimentError, match=r"a metric is one of seconds, .*, not 'speed'"):
-        summarize(results, ["speed"])
-    with pytest.raises(
-        ExperimentError,
-        match=r"the plan generator, of those in the results, is one of .*, not 'DPB'",
-    ):
-        paired_ratios(results, "peak_bytes", "DPB", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"by is one of pattern_set, .*, not 'seed'"):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["seed"])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "ran in any and consuming; choose one strategy by run="),
+        ({"run": {"strategy": "any"}}, r"ran in 0\.0 and 0\.5; choose one alpha by run="),
+        ({"run": {"strategy": "any", "alpha": 2.0}}, r"did not run in alpha 2\.0"),
+        ({"run": {"evaluator": "nfa"}}, "did not run in evaluator 'nfa'"),
+        ({"run": {"size": 3}}, "chooses a run is one of evaluator, strategy, .*, not 'size'"),
+        ({"generator": "DPB"}, "the plan generator, of those in the results, .*, not 'DPB'"),
+        ({"by": ["seed"]}, "by is one of pattern_set, .*, not 'seed'"),
+        ({"metric": "speed"}, "a metric is one of seconds, .*, not 'speed'"),
+    ],
+    ids=str,
+)
+def test_what_ratios_cannot_be_of(asked: dict[str, Any], words: str) -> None:
+    how = {"metric": "peak_bytes", "generator": "DP-B", "baseline": "GREEDY"} | asked
+    with pytest.raises(ExperimentError, match=words):
+        paired_ratios(several_strategies(), **how)
+    if "metric" in asked:
+        with pytest.raises(ExperimentError, match=words):
+            summarize(several_strategies(), [asked["metric"]])
 
 
 def test_bootstrap_against_loops_and_theory() -> None:

@@ -33,6 +33,7 @@ from cepbench.experiments.sweeps.measure import Plans
 from cepbench.experiments.sweeps.workload import PatternSpec, draw_workload
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 from tests.engines.detection.dummy_engine import EveryCombination
 
 CARDINALITIES = {f"S{k:02d}": 1.0 + 44 * (k / 29) ** 3 for k in range(30)}
@@ -111,16 +112,9 @@ def test_small_workloads_are_sampled_whole_or_nearly() -> None:
 
 @pytest.fixture(scope="module")
 def stream() -> EventStream:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCC"), size=8_000),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 30_000, size=8_000)), unit="s"),
-            "difference": rng.normal(size=8_000),
-        }
+    return drawn_stream(
+        8_000, "AABCCCC", seed=7, seconds=30_000, names=("symbol", "ts"), difference=normal
     )
-    return EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
 @pytest.mark.parametrize("share", [True, False])

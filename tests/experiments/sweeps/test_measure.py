@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,7 +30,6 @@ from cepbench.experiments.sweeps.cells import (
     OK,
     REFUSED,
     RESULT_SCHEMA,
-    Cell,
     cell_of,
     check_agreement,
     results_frame,
@@ -50,6 +50,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.presentation.comparison.compare import compare
 from cepbench.presentation.comparison.table import COLUMNS
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 from tests.engines.detection.dummy_engine import DECLARED, EveryCombination
 
 TEXT = (
@@ -59,31 +60,42 @@ TEXT = (
 SPEC = PatternSpec("sequence-3-0000", "sequence", 3, TEXT, 0)
 
 
-def cells_of(
-    generators: list[str], evaluators: list[str] | None, repetitions: int, **more: Any
-) -> list[Cell]:
-    return Grid(
-        generators=generators, evaluators=evaluators, repetitions=repetitions, **more
-    ).cells()
+def grid_of(generators: list[str], repetitions: int = 1, **more: Any) -> Grid:
+    return Grid(generators=generators, repetitions=repetitions, **more)
 
 
 @pytest.fixture(scope="module")
 def stream() -> EventStream:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCC"), size=800),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 3000, size=800)), unit="s"),
-            "difference": rng.normal(size=800),
-        }
+    return drawn_stream(
+        800, "AABCCCC", seed=7, seconds=3000, names=("symbol", "ts"), difference=normal
     )
-    return EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
 @pytest.fixture(scope="module")
 def statistics(stream: EventStream) -> Statistics:
     return measure_statistics(SPEC.pattern, stream)
+
+
+@pytest.fixture(scope="module")
+def measured(stream: EventStream, statistics: Statistics) -> Callable[..., pd.DataFrame]:
+    """The rows of a grid, of one repetition where nothing else is asked for."""
+
+    def measured(*generators: str, **more: Any) -> pd.DataFrame:
+        grid = grid_of([*generators], **more)
+        return results_frame(measure_pattern(SPEC, stream, statistics, grid))
+
+    return measured
+
+
+@pytest.fixture
+def small_only() -> str:
+    """A generator that refuses the pattern."""
+
+    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
+    def small_only(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    return "SMALL-ONLY"
 
 
 @pytest.fixture
@@ -104,28 +116,19 @@ def outcome(rows: pd.DataFrame, generator: str) -> pd.Series:
 
 
 def test_repetitions_are_the_outer_loop_and_rotate() -> None:
-    cells = cells_of(["TRIVIAL", "DP-B", "DP-LD"], None, 3)
+    cells = grid_of(["TRIVIAL", "DP-B", "DP-LD"], 3).cells()
     assert [(cell.generator, cell.repetition) for cell in cells] == [
-        ("TRIVIAL", 0),
-        ("DP-B", 0),
-        ("DP-LD", 0),
-        ("DP-B", 1),
-        ("DP-LD", 1),
-        ("TRIVIAL", 1),
-        ("DP-LD", 2),
-        ("TRIVIAL", 2),
-        ("DP-B", 2),
-    ]
-    assert {cell.generator: cell.evaluator for cell in cells} == {
-        "TRIVIAL": "lazy-nfa",
-        "DP-LD": "lazy-nfa",
-        "DP-B": "tree",
-    }
+        ("TRIVIAL", 0), ("DP-B", 0), ("DP-LD", 0),
+        ("DP-B", 1), ("DP-LD", 1), ("TRIVIAL", 1),
+        ("DP-LD", 2), ("TRIVIAL", 2), ("DP-B", 2),
+    ]  # fmt: skip
+    evaluators = {cell.generator: cell.evaluator for cell in cells}
+    assert evaluators == {"TRIVIAL": "lazy-nfa", "DP-LD": "lazy-nfa", "DP-B": "tree"}
 
 
 def test_orders_run_in_evaluators_of_trees_unless_they_may_not() -> None:
     both = ["lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances"]
-    grid = Grid(generators=["GREEDY", "DP-B"], evaluators=both, repetitions=1)
+    grid = grid_of(["GREEDY", "DP-B"], evaluators=both)
     ran_in = {cell[:2] for cell in grid.cells()}
     assert ran_in == {("GREEDY", name) for name in both} | {
         ("DP-B", "tree"), ("DP-B", "tree-instances"),
@@ -137,25 +140,31 @@ def test_orders_run_in_evaluators_of_trees_unless_they_may_not() -> None:
 
 
 def test_named_evaluators_run_what_they_can() -> None:
-    cells = cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa", "tree"], 1)
-    assert cells == [
-        Cell("TRIVIAL", "lazy-nfa", 0),
-        Cell("TRIVIAL", "tree", 0),
-        Cell("DP-B", "tree", 0),
-    ]
-    with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
-        cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
-    with pytest.raises(EvaluationError, match="no evaluator 'nfa'"):
-        cells_of(["TRIVIAL"], ["nfa"], 1)
-    with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
-        cells_of(["TRIVAL"], None, 1)
-    with pytest.raises(ExperimentError, match="0 repetitions"):
-        cells_of(["TRIVIAL"], None, 0)
+    cells = grid_of(["TRIVIAL", "DP-B"], evaluators=["lazy-nfa", "tree"]).cells()
+    assert [cell[:3] for cell in cells] == [
+        ("TRIVIAL", "lazy-nfa", 0), ("TRIVIAL", "tree", 0), ("DP-B", "tree", 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("generators", "more", "error", "words"),
+    [
+        (["TRIVIAL", "DP-B"], {"evaluators": ["lazy-nfa"]}, ExperimentError, "tree plans.*add 'tree'"),
+        (["TRIVIAL"], {"evaluators": ["nfa"]}, EvaluationError, "no evaluator 'nfa'"),
+        (["TRIVAL"], {}, PlanGeneratorError, "no plan generator 'TRIVAL'"),
+        (["TRIVIAL"], {"repetitions": 0}, ExperimentError, "0 repetitions"),
+    ],
+)  # fmt: skip
+def test_what_has_no_cells(
+    generators: list[str], more: dict[str, Any], error: type[CepbenchError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        grid_of(generators, **more).cells()
 
 
 def test_strategies_and_weights_of_latency_make_cells() -> None:
     strategies, alphas = ["any", "consuming"], [0, 0.5, 1]
-    cells = cells_of(["TRIVIAL", "DP-B"], None, 2, strategies=strategies, alphas=alphas)
+    cells = grid_of(["TRIVIAL", "DP-B"], 2, strategies=strategies, alphas=alphas).cells()
     assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 3
     first, second = cells[:12], cells[12:]
     assert {cell.repetition for cell in first} == {0}
@@ -168,16 +177,9 @@ def test_strategies_and_weights_of_latency_make_cells() -> None:
 
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
     generators = default_generators(user_defined=False)
-    rows = list(
-        measure_pattern(
-            SPEC,
-            stream,
-            statistics,
-            Grid(generators=generators, repetitions=2),
-            columns={"dataset": "made up"},
-        )
-    )
-    assert [cell_of(row) for row in rows] == cells_of(generators, None, 2)
+    grid = grid_of(generators, 2)
+    rows = list(measure_pattern(SPEC, stream, statistics, grid, columns={"dataset": "made up"}))
+    assert [cell_of(row) for row in rows] == grid.cells()
     assert all(json.loads(json.dumps(row)) == row for row in rows)
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
@@ -197,7 +199,7 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
 def test_finished_cells_are_not_measured_again(
     stream: EventStream, statistics: Statistics, ran: list[str]
 ) -> None:
-    grid = Grid(generators=["TRIVIAL", "DP-B"], repetitions=2, evaluators=["recorded"])
+    grid = grid_of(["TRIVIAL", "DP-B"], 2, evaluators=["recorded"])
     cells = grid.cells()
     rows = list(measure_pattern(SPEC, stream, statistics, grid, finished=cells[:3]))
     assert [cell_of(row) for row in rows] == cells[3:]
@@ -210,26 +212,19 @@ def test_no_run_is_the_one_that_finds_rows_by_type(
     stream: EventStream, statistics: Statistics
 ) -> None:
     fresh = stream.with_hierarchy(None)
-    grid = Grid(generators=["ZSTREAM"], evaluators=["zstream"], repetitions=1)
+    grid = grid_of(["ZSTREAM"], evaluators=["zstream"])
     (row,) = measure_pattern(SPEC, fresh, statistics, grid)
     assert row["status"] == OK
     # Zstream itself does not ask for them, and who is the first to ask gets none.
     assert fresh.rows_of_codes([0]) is not None
 
 
-def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: Statistics) -> None:
-    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
-    def small_only(problem: Any, rng: Any) -> Any:
-        return range(problem.n)
-
+def test_refusals_limits_and_failures_are_rows(measured, stream, small_only: str) -> None:
     @plan_generator("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return ((0, 1), 1)
 
-    names = ["SMALL-ONLY", "BROKEN", "TRIVIAL"]
-    rows = results_frame(
-        measure_pattern(SPEC, stream, statistics, Grid(generators=names, repetitions=1))
-    )
+    rows = measured(small_only, "BROKEN", "TRIVIAL")
     assert list(rows["status"]) == [REFUSED, ERROR, OK]
     assert "PlanningRefusedError: SMALL-ONLY takes at most 2" in rows["reason"].iloc[0]
     assert (
@@ -237,14 +232,7 @@ def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: 
     )
     assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
 
-    limited = results_frame(
-        measure_pattern(
-            SPEC,
-            stream,
-            statistics,
-            Grid(generators=["TRIVIAL"], repetitions=2, partial_match_limit=2),
-        )
-    )
+    limited = measured("TRIVIAL", repetitions=2, partial_match_limit=2)
     assert list(limited["status"]) == [LIMIT] * 2
     assert limited["plan"].notna().all() and limited["matches"].isna().all()
     # Bounds, since the runs would have gone on.
@@ -260,9 +248,7 @@ class _OwnExit(BaseException):
 
 
 @pytest.mark.parametrize("failure", [SystemExit(3), _OwnExit("gone"), ValueError("x")])
-def test_what_user_defined_code_raises_is_a_row(
-    stream: EventStream, statistics: Statistics, failure: BaseException
-) -> None:
+def test_what_user_defined_code_raises_is_a_row(measured, failure: BaseException) -> None:
     """But for the user's own interruption."""
 
     @plan_generator("LEAVES", kind="order")
@@ -277,27 +263,20 @@ def test_what_user_defined_code_raises_is_a_row(
     def left(problem: Any, tree: Any) -> float:
         raise failure
 
-    grid = Grid(generators=["LEAVES", "TRIVIAL"], evaluators=["tree", "leaving"], repetitions=1)
-    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
-    status = dict(
-        zip(zip(rows["generator"], rows["evaluator"], strict=True), rows["status"], strict=True)
-    )
-    assert [name for name, found in status.items() if found == OK] == [("TRIVIAL", "tree")]
+    rows = measured("LEAVES", "TRIVIAL", evaluators=["tree", "leaving"])
+    ended = rows.loc[rows["status"] == OK, ["generator", "evaluator"]]
+    assert ended.values.tolist() == [["TRIVIAL", "tree"]]
     assert rows["reason"][rows["status"] == ERROR].str.contains(type(failure).__name__).all()
-    by_cost = measure_pattern(
-        SPEC, stream, statistics, Grid(generators=["SA"], repetitions=1, cost="LEFT")
-    )
-    assert [row["status"] for row in by_cost] == [ERROR]
+    assert measured("SA", cost="LEFT")["status"].tolist() == [ERROR]
 
     failure = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        list(measure_pattern(SPEC, stream, statistics, grid))
+        measured("LEAVES", "TRIVIAL", evaluators=["tree", "leaving"])
 
 
-def test_matches_of_batches_are_dropped(stream: EventStream, statistics: Statistics) -> None:
+def test_matches_of_batches_are_dropped(measured, stream: EventStream) -> None:
     outputs = ["count", "matches", "arrow"]
-    grid = Grid(generators=["TRIVIAL"], repetitions=1, outputs=outputs)
-    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    rows = measured("TRIVIAL", outputs=outputs)
     assert list(rows["output"]) == outputs and rows["matches"].nunique() == 1
     assert rows["matches"].iloc[0] > 0 and rows["events"].eq(len(stream)).all()
 
@@ -316,11 +295,8 @@ def test_only_arrow_is_made_in_batches() -> None:
     long = EventStream.from_pandas(frame.assign(time=range(count)), type="type", time="time")
     spec = replace(SPEC, text=TEXT.replace("seconds", "units"))
     statistics = measure_statistics(spec.pattern, long)
-    for output, batches in (
-        ("matches", [count]),
-        ("arrow", [BATCH_EVENTS, BATCH_EVENTS, 200]),
-    ):
-        grid = Grid(generators=["TRIVIAL"], repetitions=1, evaluators=["idle"], outputs=[output])
+    for output, batches in (("matches", [count]), ("arrow", [BATCH_EVENTS, BATCH_EVENTS, 200])):
+        grid = grid_of(["TRIVIAL"], evaluators=["idle"], outputs=[output])
         (row,) = measure_pattern(spec, long, statistics, grid)
         assert (row["status"], row["events"]) == (OK, count)
         assert pushed == [WARM_UP_EVENTS, *batches]
@@ -358,10 +334,8 @@ def test_strategies_weights_and_latency_are_handed_on(
 
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     strategies = ["any", "consuming"]
-    grid = Grid(
-        generators=["SEEN"], repetitions=2, strategies=strategies, alphas=[0.0, 0.5], latency=True,
-        evaluators=["late"],
-    )  # fmt: skip
+    how = {"strategies": strategies, "alphas": [0.0, 0.5], "evaluators": ["late"]}
+    grid = grid_of(["SEEN"], 2, latency=True, **how)
     rows = list(measure_pattern(SPEC, stream, statistics, grid))
     combined = [(strategy, alpha) for strategy in strategies for alpha in (0.0, 0.5)]
     assert len(plans) == 1 + len(combined)  # the first loads compiled code
@@ -423,7 +397,7 @@ def test_an_evaluator_without_a_plan_has_cells_of_its_own(
     stream: EventStream, statistics: Statistics
 ) -> None:
     plan_evaluator("combinations", **DECLARED)(EveryCombination)
-    grid = Grid(generators=["TRIVIAL"], evaluators=["combinations", "tree"], repetitions=1)
+    grid = grid_of(["TRIVIAL"], evaluators=["combinations", "tree"])
     rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
     assert list(rows["generator"]) == ["none", "TRIVIAL"] == [cell[0] for cell in grid.cells()]
     assert (rows["status"] == OK).all() and rows["matches"].nunique() == 1
@@ -434,18 +408,13 @@ def test_an_evaluator_without_a_plan_has_cells_of_its_own(
     assert [cell.generator for cell in alone.cells()] == ["none"]
 
 
-def test_equal_plans_run_once_if_asked(
-    stream: EventStream, statistics: Statistics, ran: list[str]
-) -> None:
+def test_equal_plans_run_once_if_asked(measured, ran: list[str]) -> None:
     names = ["GREEDY", "DP-LD", "II-GREEDY", "DP-B"]
-    grid = Grid(generators=names, repetitions=2, evaluators=["recorded"])
-    alone = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    alone = measured(*names, repetitions=2, evaluators=["recorded"])
     # After a warm-up with each kind of plan.
     assert len(ran[2:]) == 8 and alone["measured_with"].isna().all()
     ran.clear()
-    shared = results_frame(
-        measure_pattern(SPEC, stream, statistics, replace(grid, share_equal_plans=True))
-    )
+    shared = measured(*names, repetitions=2, evaluators=["recorded"], share_equal_plans=True)
     timed = ran[2:]
     assert list(shared["plan"]) == list(alone["plan"])
     assert len(timed) == 2 * shared["plan"].nunique() == len(set(timed)) * 2 < 8
@@ -466,12 +435,8 @@ def test_plans_on_one_line() -> None:
         assert UnionPlan(parts).text == text
 
 
-def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:
-    rows = results_frame(
-        measure_pattern(
-            SPEC, stream, statistics, Grid(generators=["TRIVIAL", "DP-B"], repetitions=1)
-        )
-    )
+def test_agreement_is_asked_within_a_strategy(measured) -> None:
+    rows = measured("TRIVIAL", "DP-B")
     other = rows.assign(strategy="consuming", matches=rows["matches"] + 5)
     check_agreement(pd.concat([rows, other], ignore_index=True))
     weighed = rows.assign(alpha=1.0, matches=rows["matches"] + 5)
@@ -496,21 +461,11 @@ def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
     assert costs["DP-B"] <= costs[["ZSTREAM", "ZSTREAM-ORD"]].min()
 
 
-def test_compare_shows_failures_beside_the_others(
-    stream: EventStream, statistics: Statistics
-) -> None:
-    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
-    def small_only(problem: Any, rng: Any) -> Any:
-        return range(problem.n)
-
+def test_compare_shows_failures_beside_the_others(stream, statistics, small_only: str) -> None:
     table = compare(
-        SPEC.pattern,
-        stream,
-        statistics=statistics,
-        generators=["SMALL-ONLY", "GREEDY"],
-        repetitions=1,
-        seconds=0,
-    )
+        SPEC.pattern, stream, statistics=statistics, generators=[small_only, "GREEDY"],
+        repetitions=1, seconds=0,
+    )  # fmt: skip
     assert list(table["status"]) == [REFUSED, OK]
     assert pd.isna(table["events_per_second"].iloc[0]) and pd.isna(table["matches"].iloc[0])
 
@@ -553,18 +508,14 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
 
 def test_policies_and_plans_batch_by_batch(stream: EventStream) -> None:
     """Both see the same batches; each run states its seconds, an adaptive one its switches."""
-    grid = Grid(
-        generators=["ZSTREAM"],
-        policies={
-            "follows": {"policy": "threshold", "threshold": 0.0, "gain": 0.0},
-            "stays": {"policy": "static", "cost": "zstream-columnar"},
-        },
-        batch_size=1_000,
-        repetitions=2,
-        alphas=(0.0, 0.5),
-        latency=True,
+    policies = {
+        "follows": {"policy": "threshold", "threshold": 0.0, "gain": 0.0},
+        "stays": {"policy": "static", "cost": "zstream-columnar"},
+    }
+    grid = grid_of(
+        ["ZSTREAM"], 2, policies=policies, batch_size=1_000, alphas=(0.0, 0.5), latency=True,
         share_equal_plans=True,
-    )
+    )  # fmt: skip
     rows = [*measure_pattern(SPEC, stream, measure_statistics(TEXT, stream), grid)]
     assert {(row["status"], row["matches"]) for row in rows} == {(OK, rows[0]["matches"])}
     assert [row["generator"] for row in rows].count("ZSTREAM") == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import tomllib
 from pathlib import Path
 
@@ -324,70 +323,6 @@ def test_streams_of_other_kinds(tmp_path: Path) -> None:
     assert [stream.events for stream in longer.generated.values()] == [900, 900]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("there", "instead", "message"),
-    [
-        ("days = 2", "days = 2", "line 9: unknown key 'events'"),
-        ('kind = "stock-rates", events = 500', "events = 500", "line 4: unknown key 'events'"),
-        ('kind = "stock-rates", ev', 'kind = "stock", ev', "line 4: stream 'all': kind is one of"),
-        ("IBM > Sun", "IBM > Snu", "line 4: stream 'all': selectivities: .* did you mean 'Sun'"),
-        ("stream_defaults =", "stream_default =", "line 1: .* did you mean 'stream_defaults'"),
-        ("events = 500", "events = 0", "line 4: stream 'all': events must be at least 1"),
-        (TICKS, 'data = "x"\nstream_defaults = 3', "line 2: stream_defaults must be a table"),
-    ],
-)
-def test_mistakes_in_streams_of_other_kinds(
-    tmp_path: Path, there: str, instead: str, message: str
-) -> None:
-    assert there in TICKS
-    with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
-        read_sweep(write(tmp_path, TICKS.replace(there, instead, 1)))
-
-
-@pytest.mark.parametrize(
-    ("plan", "message"),
-    [
-        ('tree = ["a", "b", "c"]', "plan 'p': .* is not a tree"),
-        (
-            'bush = ["a", "b"]',
-            "plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'",
-        ),
-        ('tree = ["a", "a"]', "plan 'p': .*'a'"),
-        ('tree = ["a", "b"]\norder = ["a"]', "plan 'p': a plan is one shape under its kind"),
-    ],
-)
-def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
-    text = f'data = "x"\n[user_patterns]\nq = "PATTERN A a; B b WITHIN 1 units"\n[plans.p]\n{plan}'
-    with pytest.raises(ExperimentError, match=rf"mine\.toml, line 4: {message}"):
-        read_sweep(write(tmp_path, text))
-    taken = text.replace("plans.p", "plans.dp_b")
-    with pytest.raises(ExperimentError, match="plan 'dp_b'"):
-        read_sweep(write(tmp_path, taken.replace(plan, 'tree = ["a", "b"]')))
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (
-            'policy = "every"',
-            "policy 'p': policy is one of threshold, amortized, bound, static, clairvoyant",
-        ),
-        ('generator = "DP-B"', "policy 'p': policy is one of"),
-        ('policy = "bound"\ngenerator = "D"', "policy 'p': no plan generator 'D'"),
-        ('policy = "bound"\ngain = -1', "policy 'p': gain must be at least 0"),
-        ('policy = "bound"\ncost = "time"', "policy 'p': cost is one of throughput"),
-        ('policy = "bound"\nevery = 3', "unknown key 'every'"),
-    ],
-)
-def test_mistakes_in_policies(tmp_path: Path, policy: str, message: str) -> None:
-    text = f'data = "x"\n[user_patterns]\nq = "PATTERN A a; B b WITHIN 1 units"\n[policies.p]\n{policy}'
-    with pytest.raises(ExperimentError, match=rf"mine\.toml, line \d: {message}"):
-        read_sweep(write(tmp_path, text))
-    taken = text.replace(policy, 'policy = "bound"\n[plans.p]\ntree = ["a", "b"]')
-    with pytest.raises(ExperimentError, match="policy 'p': a plan has this name"):
-        read_sweep(write(tmp_path, taken))
-
-
 def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:
     library = cep.open_dataset("nasdaq-style/sample").patterns
     for data in ('"nasdaq-style/quick"', "{identifiers = 12, days = 1}"):
@@ -423,74 +358,130 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
             assert sweep.title and sweep.description and sweep.cells()
 
 
-@pytest.mark.parametrize(
-    ("there", "instead", "message"),
-    [
-        ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; .*did you mean 'sizes'"),
-        (
-            "generators", "generator",
+PATTERN_OF_PLANS = 'data = "x"\n[user_patterns]\nq = "PATTERN A a; B b WITHIN 1 units"\n'
+PLAN, POLICY = 'tree = ["a", "b"]', 'policy = "bound"'
+ONE_PLAN = f"{PATTERN_OF_PLANS}[plans.p]\n{PLAN}\n"
+ONE_POLICY = f"{PATTERN_OF_PLANS}[policies.p]\n{POLICY}\n"
+
+SEEDS = """\
+pattern_sets = ["kleene"]
+stream_defaults = { kind = "stock-ticker", seed = [0, 4] }
+[streams.a]
+events = 5
+window = "7 units"
+[streams.b]
+events = 6
+seed = [2]
+[streams.c]
+events = 7
+seed = 3
+"""
+
+#: A file, and what is wrong in it: what stands there, what instead, and the words of the error.
+MISTAKES = {
+    "keys and values": (FULL, {
+        ("sizes = [3", "size = [3"): r"line 6: unknown key 'size'; .*did you mean 'sizes'",
+        ("generators", "generator"):
             r"line 13: unknown key 'generator'; .*did you mean 'generators'",
-        ),
-        ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),
-        (
-            "patterns = 1\n", "paterns = 1\n",
+        ("[profile.quick]", "[profil.quick]"): "line 31: .*did you mean 'profile'",
+        ("patterns = 1\n", "paterns = 1\n"):
             "line 32: unknown key 'paterns'; .*did you mean 'patterns'",
-        ),
-        ("seed = 7", "seed = -7", "line 20: seed must be at least 0, not -7"),
-        ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators must be a list"),
-        ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns must be a whole number, not '1'"),
-        ('"consuming"', '"nxt"', "line 15: each of strategies is one of any, .*, not 'nxt'"),
-        (
-            '"consuming"', '"partition_contiguity"',
+        ("seed = 7", "seed = -7"): "line 20: seed must be at least 0, not -7",
+        ('["GREEDY", "dp-b"]', '"GREEDY"'): "line 13: generators must be a list",
+        ("patterns = 1\n", 'patterns = "1"\n'): "line 32: patterns must be a whole number, not '1'",
+        ('"consuming"', '"nxt"'): "line 15: each of strategies is one of any, .*, not 'nxt'",
+        ('"consuming"', '"partition_contiguity"'):
             "line 15: each of strategies: .*partition_contiguity",
-        ),
-        ('"kleene"', '"loops"', "line 5: each of pattern_sets is one of .*, not 'loops'"),
-        ('"5 minutes"', '"soon"', "line 8: window must be a time such as .*, not 'soon'"),
-        (
-            "WHERE a.price <", "WHERE c.price <",
+        ('"kleene"', '"loops"'): "line 5: each of pattern_sets is one of .*, not 'loops'",
+        ('"5 minutes"', '"soon"'): "line 8: window must be a time such as .*, not 'soon'",
+        ("WHERE a.price <", "WHERE c.price <"):
             r"line 25: pattern 'rising': line 2, column 7: .*\n  WHERE c.price",
-        ),
-        ("seed = 7", "seed = ", r"is no TOML: .*line 20"),
-        ('title = "All keys"', "title = 3", "line 1: title must be a text, not 3"),
-        ('"nasdaq-style/quick"', "3", "line 33: data must be the name of .*, not 3"),
-        ('"nasdaq-style/quick"', "{day = 3}", "line 33: unknown key 'day'; .*did you mean 'days'"),
-        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: a nasdaq-style stream needs ident"),
-        ('["sequence", "kleene"]', "[]", "line 6: sizes is about patterns that are"),
-        (FULL, 'title = "T"', "names no data"),
-        (FULL, 'data = "x"\nstreams = {a = "y"}', "line 2: a sweep has data or streams, not both"),
-        (FULL, "streams = {}", "line 1: streams must be tables .*, not {}"),
-        (FULL, '[streams]\na = "x"\nb = 3', "line 3: stream 'b' must be the name of .*, not 3"),
-        (FULL, '[streams]\n"a b" = "x"', "line 2: stream 'a b': a stream's name has only"),
-        (
-            FULL, "[streams.a]\nidentifiers = 1\ndays = 1\n[streams.b]\nidentifiers = 1\nday = 1",
+        ("seed = 7", "seed = "): r"is no TOML: .*line 20",
+        ('title = "All keys"', "title = 3"): "line 1: title must be a text, not 3",
+        ('"nasdaq-style/quick"', "3"): "line 33: data must be the name of .*, not 3",
+        ('"nasdaq-style/quick"', "{day = 3}"): "line 33: unknown key 'day'; .*did you mean 'days'",
+        ('"nasdaq-style/quick"', "{days = 3}"): "line 33: data: a nasdaq-style stream needs ident",
+        ('["sequence", "kleene"]', "[]"): "line 6: sizes is about patterns that are",
+        (FULL, 'title = "T"'): "the sweep names no data",
+        (FULL, 'data = "x"\nstreams = {a = "y"}'): "line 2: a sweep has data or streams, not both",
+        (FULL, "streams = {}"): "line 1: streams must be tables .*, not {}",
+        (FULL, '[streams]\na = "x"\nb = 3'): "line 3: stream 'b' must be the name of .*, not 3",
+        (FULL, '[streams]\n"a b" = "x"'): "line 2: stream 'a b': a stream's name has only",
+        (FULL, "[streams.a]\nidentifiers = 1\ndays = 1\n[streams.b]\nidentifiers = 1\nday = 1"):
             "line 6: unknown key 'day'; .*did you mean 'days'",
-        ),
-        (FULL, "data = {identifiers = 3, days = 1, drift = 0.5}", "line 1: data: drift must be"),
-        (FULL, 'data = "x"\nwindows = ["soon"]', "line 2: each of windows must be a time"),
-        (
-            FULL, 'data = "x"\nwindow = "1 hours"\nwindows = ["2 hours"]',
-            "a sweep has window or windows, not both",
-        ),
-        (FULL, 'data = "x"\n[options]\ntree = 3', "line 3: options of 'tree': 3 must be a table"),
-        (
-            FULL, 'data = "x"\n[options.tree]\nblock = []',
+        (FULL, "data = {identifiers = 3, days = 1, drift = 0.5}"): "line 1: data: drift must be",
+        (FULL, 'data = "x"\nwindows = ["soon"]'): "line 2: each of windows must be a time",
+        (FULL, 'data = "x"\nwindow = "1 hours"\nwindows = ["2 hours"]'):
+            "line 3: a sweep has window or windows, not both",
+        (FULL, 'data = "x"\n[options]\ntree = 3'): "line 3: options of 'tree': 3 must be a table",
+        (FULL, 'data = "x"\n[options.tree]\nblock = []'):
             r"line 2: options of 'tree': {'block': \[\]} must be",
-        ),
-        (
-            FULL, 'data = "x"\n[options.tree]\nblock = [1, 1]',
+        (FULL, 'data = "x"\n[options.tree]\nblock = [1, 1]'):
             "line 2: options of 'tree' names something twice",
-        ),
-        (FULL, 'data = "x"\nprofile = "quick"', "line 2: profiles are tables"),
-        (FULL, 'data = "x"\nprofile.quick = 3', "line 2: profiles are tables"),
+        (FULL, 'data = "x"\nprofile = "quick"'): "line 2: profiles are tables",
+        (FULL, 'data = "x"\nprofile.quick = 3'): "line 2: profiles are tables",
+    }),
+    "streams of other kinds": (TICKS, {
+        ("days = 2", "days = 2"): "line 9: unknown key 'events'",
+        ('kind = "stock-rates", events = 500', "events = 500"): "line 4: unknown key 'events'",
+        ('kind = "stock-rates", ev', 'kind = "stock", ev'): "line 4: stream 'all': kind is one of",
+        ("IBM > Sun", "IBM > Snu"): "line 4: stream 'all': selectivities: .* did you mean 'Sun'",
+        ("stream_defaults =", "stream_default ="): "line 1: .* did you mean 'stream_defaults'",
+        ("events = 500", "events = 0"): "line 4: stream 'all': events must be at least 1",
+        (TICKS, 'data = "x"\nstream_defaults = 3'): "line 2: stream_defaults must be a table",
+    }),
+    "plans": (ONE_PLAN, {
+        (PLAN, 'tree = ["a", "b", "c"]'): "line 4: plan 'p': .* is not a tree",
+        (PLAN, 'bush = ["a", "b"]'):
+            "line 4: plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'",
+        (PLAN, 'tree = ["a", "a"]'): "line 4: plan 'p': .*'a'",
+        (PLAN, 'tree = ["a", "b"]\norder = ["a"]'):
+            "line 4: plan 'p': a plan is one shape under its kind",
+    }),
+    "policies": (ONE_POLICY, {
+        (POLICY, 'policy = "every"'):
+            r"line \d: policy 'p': policy is one of threshold, amortized, bound, static, clairvoyant",
+        (POLICY, 'generator = "DP-B"'): r"line \d: policy 'p': policy is one of",
+        (POLICY, 'policy = "bound"\ngenerator = "D"'):
+            r"line \d: policy 'p': no plan generator 'D'",
+        (POLICY, 'policy = "bound"\ngain = -1'): r"line \d: policy 'p': gain must be at least 0",
+        (POLICY, 'policy = "bound"\ncost = "time"'):
+            r"line \d: policy 'p': cost is one of throughput",
+        (POLICY, 'policy = "bound"\nevery = 3'): r"line \d: unknown key 'every'",
+    }),
+    "seeds": (SEEDS, {
+        ("[2]", "[]"): "line 8: .*seed",
+        ("[2]", "[1, 1]"): "line 8: .*seed",
+        ("[2]", "[-1]"): "line 8: .*seed",
+        ("[2]", "[\"x\"]"): "line 8: .*seed",
+        ("[2]", "[0.5]"): "line 8: .*seed",
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "there", "instead"),
+    [
+        pytest.param(of, *replaced, id=f"{of}: {words:.60}")
+        for of, (_, rows) in MISTAKES.items()
+        for replaced, words in rows.items()
     ],
-    ids=itertools.count(),
-)  # fmt: skip
+)
 def test_mistakes_are_told_with_their_place(
-    tmp_path: Path, there: str, instead: str, message: str
+    tmp_path: Path, of: str, there: str, instead: str
 ) -> None:
-    assert there in FULL
-    with pytest.raises(ExperimentError, match=rf"mine\.toml.*{message}"):
-        read_sweep(write(tmp_path, FULL.replace(there, instead)))
+    text, messages = MISTAKES[of]
+    assert there in text
+    with pytest.raises(ExperimentError, match=rf"mine\.toml[,:]? {messages[there, instead]}"):
+        read_sweep(write(tmp_path, text.replace(there, instead, 1)))
+
+
+def test_plans_and_policies_have_names_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="plan 'dp_b'"):
+        read_sweep(write(tmp_path, ONE_PLAN.replace("plans.p", "plans.dp_b")))
+    taken = f"{ONE_POLICY}[plans.p]\n{PLAN}"
+    with pytest.raises(ExperimentError, match="policy 'p': a plan has this name"):
+        read_sweep(write(tmp_path, taken))
 
 
 def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
@@ -611,30 +602,12 @@ def test_streams_and_rates_that_contradict(tmp_path: Path) -> None:
             read_sweep(write(tmp_path, TOP + added))
 
 
-SEEDS = """\
-pattern_sets = ["kleene"]
-stream_defaults = { kind = "stock-ticker", seed = [0, 4] }
-[streams.a]
-events = 5
-window = "7 units"
-[streams.b]
-events = 6
-seed = [2]
-[streams.c]
-events = 7
-seed = 3
-"""
-
-
 def test_a_list_of_seeds_makes_a_stream_of_each(tmp_path: Path) -> None:
     sweep = read_sweep(write(tmp_path, SEEDS))
     drawn = {name: (its.size, its.parameters["seed"]) for name, its in sweep.generated.items()}
     assert drawn == {"a-seed0": (5, 0), "a-seed4": (5, 4), "b-seed2": (6, 2), "c": (7, 3)}
     config = sweep.config(dict.fromkeys(drawn, "x"))
     assert dict(config.stream_windows) == {"a-seed0": "7 units", "a-seed4": "7 units"}
-    for seeds in ("[]", "[1, 1]", "[-1]", '["x"]', "[0.5]"):
-        with pytest.raises(ExperimentError, match=r"mine\.toml, line 8: .*seed"):
-            read_sweep(write(tmp_path, SEEDS.replace("[2]", seeds)))
 
 
 def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,12 @@ DRAWN_BEFORE = {
     ("conjunction", 30000.0): "PATTERN AND(S17 a, S03 b, S18 c, S14 d)"
     " WHERE a.difference > b.difference AND b.difference > c.difference WITHIN 20 minutes",
 }
+
+
+def drawn(
+    *pattern_sets: str, cardinalities: Mapping[str, float] = CARDINALITIES, **how: Any
+) -> list[PatternSpec]:
+    return draw_workload(cardinalities, pattern_sets=pattern_sets, **how)
 
 
 def test_patterns_have_the_shape_of_the_paper() -> None:
@@ -67,7 +75,7 @@ def test_patterns_have_the_shape_of_the_paper() -> None:
 
 @pytest.mark.parametrize(("pattern_set", "kind"), [("negation", "negated"), ("kleene", "kleene")])
 def test_one_item_is_negated_or_repeated_at_any_place(pattern_set: str, kind: str) -> None:
-    specs = draw_workload(CARDINALITIES, pattern_sets=[pattern_set], sizes=[4], patterns=100)
+    specs = drawn(pattern_set, sizes=[4], patterns=100)
     places = []
     for spec in specs:
         kinds = [variable.kind for variable in spec.pattern.variables]
@@ -79,9 +87,7 @@ def test_one_item_is_negated_or_repeated_at_any_place(pattern_set: str, kind: st
 
 def test_the_identifier_under_kleene_is_rare() -> None:
     for bound in (1.5, 6.0):
-        specs = draw_workload(
-            CARDINALITIES, pattern_sets=["kleene"], sizes=[3], patterns=60, max_kleene_events=bound
-        )
+        specs = drawn("kleene", sizes=[3], patterns=60, max_kleene_events=bound)
         rates = [
             CARDINALITIES[variable.type]
             for spec in specs
@@ -95,26 +101,14 @@ def test_the_identifier_under_kleene_is_rare() -> None:
 
 def test_sequences_and_conjunctions_are_what_they_were() -> None:
     for (pattern_set, bound), text in DRAWN_BEFORE.items():
-        specs = draw_workload(
-            CARDINALITIES,
-            pattern_sets=[pattern_set],
-            sizes=[4],
-            patterns=2,
-            seed=5,
-            max_partial_matches=bound,
-        )
+        specs = drawn(pattern_set, sizes=[4], patterns=2, seed=5, max_partial_matches=bound)
         assert specs[1].text == text
 
 
 def test_a_pattern_does_not_depend_on_the_others() -> None:
     few = draw_workload(CARDINALITIES, sizes=[4], patterns=2, seed=1)
-    many = draw_workload(
-        dict(reversed(CARDINALITIES.items())),
-        pattern_sets=list(PATTERN_SETS)[::-1],
-        sizes=[3, 5, 4],
-        patterns=9,
-        seed=1,
-    )
+    backwards, sets = dict(reversed(CARDINALITIES.items())), list(PATTERN_SETS)[::-1]
+    many = draw_workload(backwards, pattern_sets=sets, sizes=[3, 5, 4], patterns=9, seed=1)
     by_id = {spec.pattern_id: spec for spec in many}
     assert [by_id[spec.pattern_id] for spec in few] == few
 
@@ -127,13 +121,8 @@ def test_seeds_sizes_and_numbers_give_different_patterns() -> None:
 def test_identifiers_are_drawn_uniformly() -> None:
     names = [f"S{k}" for k in range(6)]
     for bound in (None, 1e9):
-        specs = draw_workload(
-            dict.fromkeys(names, 2.0),
-            pattern_sets=["sequence"],
-            sizes=[3],
-            patterns=150,
-            max_partial_matches=bound,
-        )
+        how = {"sizes": [3], "patterns": 150, "max_partial_matches": bound}
+        specs = drawn("sequence", cardinalities=dict.fromkeys(names, 2.0), **how)
         firsts = [spec.text.removeprefix("PATTERN SEQ(").split()[0] for spec in specs]
         for name in names:
             assert abs(firsts.count(name) - 25) < 23  # five standard deviations
@@ -142,9 +131,7 @@ def test_identifiers_are_drawn_uniformly() -> None:
 @pytest.mark.parametrize("pattern_set", PATTERN_SETS)
 def test_the_bound_holds(pattern_set: str) -> None:
     bound = 30_000 if pattern_set == "conjunction" else 3_000
-    specs = draw_workload(
-        CARDINALITIES, pattern_sets=[pattern_set], patterns=10, max_partial_matches=bound
-    )
+    specs = drawn(pattern_set, patterns=10, max_partial_matches=bound)
     works = []
     for spec in specs:
         for branch in spec.pattern.branches():
@@ -162,10 +149,7 @@ def test_the_bound_holds(pattern_set: str) -> None:
     assert max(works) > bound / 2  # it is the bound that holds them down
 
 
-@given(
-    st.lists(st.floats(0.01, 50), min_size=1, max_size=6),
-    st.booleans(),
-)
+@given(st.lists(st.floats(0.01, 50), min_size=1, max_size=6), st.booleans())
 def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: bool) -> None:
     worst = max(
         math.prod(subset) / (math.factorial(len(subset)) if ordered else 1)
@@ -199,33 +183,28 @@ def test_impossible_workloads_are_refused(arguments: dict[str, object], message:
 
 def test_a_negated_item_is_in_no_partial_match_and_may_be_frequent() -> None:
     cardinalities = {"OFTEN": 1e6, **{f"S{k}": 1.0 for k in range(4)}}
-    specs = draw_workload(
-        cardinalities, pattern_sets=["negation"], sizes=[3], patterns=40, max_partial_matches=10.0
-    )
+    how = {"sizes": [3], "patterns": 40, "max_partial_matches": 10.0}
+    specs = drawn("negation", cardinalities=cardinalities, **how)
     with_frequent = [spec.text for spec in specs if "OFTEN" in spec.text]
     assert with_frequent and all("NOT(OFTEN" in text for text in with_frequent)
 
 
 @pytest.mark.parametrize("pattern_set", PATTERN_SETS)
 def test_rates_lie_between_their_bounds(pattern_set: str) -> None:
-    specs = draw_workload(
-        CARDINALITIES, pattern_sets=[pattern_set], sizes=[3, 5], patterns=20, least_rate=6,
-        most_rate=17.0, regime="dense",
-    )  # fmt: skip
-    drawn = [(v.kind, CARDINALITIES[v.type]) for s in specs for v in s.pattern.variables]
-    rates = {rate for kind, rate in drawn if kind != "kleene"}
+    bounds = {"least_rate": 6, "most_rate": 17.0, "regime": "dense"}
+    specs = drawn(pattern_set, sizes=[3, 5], patterns=20, **bounds)
+    items = [(v.kind, CARDINALITIES[v.type]) for s in specs for v in s.pattern.variables]
+    rates = {rate for kind, rate in items if kind != "kleene"}
     assert rates == set(range(6, 18))
-    kleene = {rate for kind, rate in drawn if kind == "kleene"}
+    kleene = {rate for kind, rate in items if kind == "kleene"}
     assert bool(kleene) == (pattern_set == "kleene")
     assert max(kleene, default=0) <= 5  # its own bound, below the rates of the others
     assert all(s.regime == "dense" and s.pattern_id.startswith("dense-") for s in specs)
 
 
 def test_each_pattern_set_may_have_a_least_rate_of_its_own() -> None:
-    specs = draw_workload(
-        CARDINALITIES, pattern_sets=["sequence", "conjunction"], sizes=[4], patterns=40,
-        least_rate={"conjunction": 15},
-    )  # fmt: skip
+    sets = ("sequence", "conjunction")
+    specs = drawn(*sets, sizes=[4], patterns=40, least_rate={"conjunction": 15})
     least = {
         name: min(
             CARDINALITIES[v.type]
@@ -233,16 +212,14 @@ def test_each_pattern_set_may_have_a_least_rate_of_its_own() -> None:
             for v in spec.pattern.variables
             if spec.pattern_set == name
         )
-        for name in ("sequence", "conjunction")
+        for name in sets
     }
     assert least == {"sequence": 1, "conjunction": 15}
 
 
 def test_patterns_may_have_as_many_predicates_as_events() -> None:
     for pattern_set in PATTERN_SETS:
-        for spec in draw_workload(
-            CARDINALITIES, pattern_sets=[pattern_set], sizes=[2, 3, 6], patterns=5, predicates="n"
-        ):
+        for spec in drawn(pattern_set, sizes=[2, 3, 6], patterns=5, predicates="n"):
             for branch in spec.pattern.branches():
                 assert len(branch.conditions) == {2: 1, 3: 3, 6: 6}[spec.size]
 
@@ -256,10 +233,8 @@ def test_predicates_are_as_selective_as_asked_for() -> None:
         for name, sigma in deviations.items()
     }
     found = []
-    for spec in draw_workload(
-        CARDINALITIES, pattern_sets=["conjunction"], sizes=[4], patterns=60,
-        selectivities=(0.01, 0.5), quantiles=quantiles,
-    ):  # fmt: skip
+    how = {"selectivities": (0.01, 0.5), "quantiles": quantiles}
+    for spec in drawn("conjunction", sizes=[4], patterns=60, **how):
         types = {v.name: v.type for v in spec.pattern.variables}
         for text in spec.text.partition(" WHERE ")[2].partition(" WITHIN")[0].split(" AND "):
             left, operator, right, *shift = text.split(" ")
@@ -278,16 +253,14 @@ def test_predicates_are_as_selective_as_asked_for() -> None:
 
 
 def test_rejected_draws_are_counted() -> None:
-    free = draw_workload(CARDINALITIES, pattern_sets=["sequence"], sizes=[3], patterns=50)
+    free = drawn("sequence", sizes=[3], patterns=50)
     assert not any(spec.out_of_bounds or spec.contradictory for spec in free)
     # Half of the identifiers are too frequent for KL: one rejected draw before each, on average.
     halves = {f"S{k}": 1.0 if k % 2 else 9.0 for k in range(40)}
-    kleene = draw_workload(halves, pattern_sets=["kleene"], sizes=[3], patterns=200)
+    kleene = drawn("kleene", cardinalities=halves, sizes=[3], patterns=200)
     assert 0.8 < np.mean([spec.out_of_bounds for spec in kleene]) < 1.2
     # Of the eight directions of a triangle of predicates two are cycles: 2/6 before each.
-    cycles = draw_workload(
-        CARDINALITIES, pattern_sets=["conjunction"], sizes=[3], patterns=200, predicates="n"
-    )
+    cycles = drawn("conjunction", sizes=[3], patterns=200, predicates="n")
     assert 0.23 < np.mean([spec.contradictory for spec in cycles]) < 0.45
 
 

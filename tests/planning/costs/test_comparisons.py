@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.models import COST_MODELS
 from cepbench.planning.plans.model import TreePlan
 from cepbench.planning.statistics.measure import measure_statistics
-from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, uniform
 from tests.naive.costs import leaves_below
 from tests.naive.plans import all_trees
 from tests.planning_cases import READINGS, Case, ln, random_case
@@ -79,15 +78,7 @@ def test_without_conditions_all_that_is_compared_is_found(seed: int, n: int) -> 
 @pytest.mark.kernel
 def test_pairs_are_those_that_an_evaluator_compares() -> None:
     """Of two variables exactly: in a conjunction of two, every pair within the window."""
-    rng = np.random.default_rng(4)
-    events = pd.DataFrame(
-        {
-            "type": rng.choice(list("AB"), 20_000),
-            "time": np.sort(rng.integers(0, 10_000_000, 20_000)),
-            "x": rng.random(20_000),
-        }
-    )
-    stream = EventStream.from_pandas(events, type="type", time="time")
+    stream = drawn_stream(20_000, "AB", seed=4, within=10_000_000, x=uniform)
     for operator in ("SEQ", "AND"):
         pattern = parse(f"PATTERN {operator}(A a, B b) WHERE a.x + 0.8 < b.x WITHIN 5000 units")
         statistics = measure_statistics(pattern, stream)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from cepbench.engines.detection.evaluate import evaluate
@@ -13,7 +11,7 @@ from cepbench.planning.costs.creation import created_per_event
 from cepbench.planning.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
-from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x WITHIN 10 units")
 STATISTICS = Statistics(
@@ -57,20 +55,9 @@ def test_a_plan_of_another_pattern_is_an_error() -> None:
 
 @pytest.mark.parametrize("plan", [OrderPlan(["c", "a", "b"]), TreePlan(("a", ("b", "c")))])
 def test_runs_on_poisson_arrivals_create_as_many(plan: OrderPlan | TreePlan) -> None:
-    rng = np.random.default_rng(3)
     count = 30_000
     pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x WITHIN 1000 units")
-    events = EventStream.from_pandas(
-        pd.DataFrame(
-            {
-                "ts": np.sort(rng.integers(0, 50 * count, count)),
-                "type": rng.choice(["A", "B", "C"], count, p=[0.2, 0.3, 0.5]),
-                "x": rng.standard_normal(count),
-            }
-        ),
-        type="type",
-        time="ts",
-    )
+    events = drawn_stream(count, "ABC", seed=3, p=[0.2, 0.3, 0.5], within=50 * count, x=normal)
     statistics = measure_statistics(pattern, events, seed=0)
     expected = created_per_event(pattern, plan, statistics)
     found = evaluate(pattern, events, plan, output="count").metrics

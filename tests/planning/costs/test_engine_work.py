@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.planning.costs.engine_work import FORMS, expected_seconds, expected_work
 from cepbench.planning.costs.unit_costs import BY_EVENTS, BY_ROWS, COUNTING, COUNTS, FIXED, RUNS
 from cepbench.planning.statistics.measure import active_time
+from tests.drawn_events import below, drawn_stream, uniform
 
 _KINDS = {
     "joins": BY_ROWS, "stacks": BY_ROWS, "stars": BY_EVENTS, "runs": RUNS, "merged": RUNS, "counted": COUNTS,
@@ -18,16 +18,9 @@ _KINDS = {
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABCDN"), 4000, p=[0.2, 0.3, 0.2, 0.2, 0.1]),
-            "time": np.sort(rng.integers(0, 400_000, 4000)),
-            "id": rng.integers(0, 4, 4000),
-            "x": rng.random(4000),
-        }
+    return drawn_stream(
+        4_000, "ABCDN", seed=1, p=[0.2, 0.3, 0.2, 0.2, 0.1], within=400_000, id=below(4), x=uniform
     )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
 
 
 def _work(text: str, stream: cep.EventStream, *, counts: bool = True) -> dict:

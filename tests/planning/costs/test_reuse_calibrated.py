@@ -6,7 +6,6 @@ import math
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 
@@ -16,6 +15,7 @@ from cepbench.planning.costs.expected_rows import share_without
 from cepbench.planning.costs.reuse import ReuseProblem, plan_cost
 from cepbench.planning.costs.reuse_calibrated import Calibrated, Work
 from cepbench.planning.plans.reuse import reuses
+from tests.drawn_events import below, drawn_stream, uniform
 from tests.planning.costs.test_e_cube import HIERARCHY, sequences
 
 CONCEPTS = cep.ConceptHierarchy({"G": ["A", "B"]})
@@ -37,17 +37,9 @@ QUERIES = {
 
 @cache
 def measured() -> tuple[cep.Workload, cep.EventStream, dict[str, cep.Statistics]]:
-    rng = np.random.default_rng(7)
-    size = 6_000
-    events = pd.DataFrame(
-        {
-            "type": rng.choice([*"ABCD"], size),
-            "time": np.sort(rng.integers(0, 100 * size, size)),
-            "id": rng.integers(0, 4, size),
-            "x": rng.random(size),
-        }
+    stream = drawn_stream(
+        6_000, "ABCD", seed=7, within=100 * 6_000, id=below(4), x=uniform, hierarchy=CONCEPTS
     )
-    stream = cep.EventStream.from_pandas(events, type="type", time="time", hierarchy=CONCEPTS)
     texts = {query: f"PATTERN {text} WITHIN 2000 units" for query, text in QUERIES.items()}
     workload = cep.Workload(texts, hierarchy=CONCEPTS)
     return workload, stream, cep.measure_statistics(workload, stream)

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
@@ -14,6 +13,7 @@ from cepbench.planning.costs import zstream_columnar as weights
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.plans.tree import leaves
+from tests.drawn_events import drawn_events, uniform
 from tests.naive.plans import all_trees
 from tests.planning_cases import random_case
 
@@ -109,9 +109,7 @@ def test_other_patterns_are_counted_by_records(where: str) -> None:
 
 def test_plans_of_query_6_are_in_the_order_of_what_the_engine_makes() -> None:
     """Listing matches: the plan of least cost makes and visits fewest records, by its own count."""
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"type": rng.choice(list("ABCD"), 4000), "time": np.arange(4000)})
-    frame["x"] = rng.random(len(frame))
+    frame = drawn_events(4000, "ABCD", seed=3, x=uniform)
     for rare in "bd":
         events = frame.assign(x=frame["x"] + 0.9 * (frame["type"] == rare.upper()))
         stream = cep.EventStream.from_pandas(events, type="type", time="time")

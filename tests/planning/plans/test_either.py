@@ -51,28 +51,6 @@ def test_the_choices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: cep.TreePlan(cep.Either("a", "a")), "variable 'a' twice"),
-        (lambda: cep.TreePlan((cep.Either("a", "b"), "c"), {"n": "c"}), "no node of"),
-        (lambda: cep.TreePlan((cep.Either("a", "b"), "c"), {"n": ["c"]}), "write a UnionPlan"),
-        (lambda: cep.TreePlan(cep.Either("a", 3)), "is not a tree"),
-        (lambda: cep.TreePlan(many(9)), "the tree has 512 alternatives"),
-    ],
-)
-def test_no_plans(make: Any, message: str) -> None:
-    with pytest.raises(PlanError, match=message):
-        make()
-
-
-def many(pairs: int) -> Any:
-    tree: Any = cep.Either("a0", "b0")
-    for k in range(1, pairs):
-        tree = (tree, cep.Either(f"a{k}", f"b{k}"))
-    return tree
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("PATTERN SEQ(A a, C c, D d) WITHIN 9 units", "1 branches and the plan 2"),

@@ -59,24 +59,6 @@ def test_placements_are_shown() -> None:
 @pytest.mark.parametrize(
     ("placements", "message"),
     [
-        ("b", "placements is a mapping such as"),
-        ({"b": 1}, "placements is a mapping such as"),
-        ({"b": "c"}, "'b'. = 'c' is no node of"),
-        ({"b": ("a", "c")}, "is no node of .a, .c, d"),
-        ({"b": ("c", "c")}, "is no node of"),
-        ({"b": ()}, "is no node of"),
-        ({"a": ("c",)}, "'a', a leaf of the tree"),
-        ({"": ("c",)}, "no variable's name"),
-    ],
-)
-def test_placements_that_are_none(placements: Any, message: str) -> None:
-    with pytest.raises(PlanError, match=message):
-        cep.TreePlan(TREE, placements=placements)
-
-
-@pytest.mark.parametrize(
-    ("placements", "message"),
-    [
         ({"x": ("c",)}, "places 'x', which the pattern does not negate; it negates b"),
         ({"b": ("d",)}, "places 'b' at the node over d; place it at a node over a, c"),
         (

@@ -7,6 +7,7 @@ import math
 import pickle
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from cepbench.errors import PlanError
 from cepbench.planning.plans.drawing import tree_diagram
 from cepbench.planning.plans.kinds import PLAN_KINDS, plan_from_json
 from cepbench.planning.plans.model import OrderPlan, TreePlan, shown_log
-from cepbench.planning.plans.tree import leaves, post_order
+from cepbench.planning.plans.tree import Either, leaves, post_order
 
 HOSTILE = "<script>alert(\"1\")</script>&'x'"
 
@@ -72,40 +73,56 @@ def test_plans_compare_hash_and_pickle_by_value_and_stay_as_they_are() -> None:
     assert order.order == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("abc", "list of variable names"),
-        ([], "at least one variable"),
-        (["a", "a"], "'a' twice"),
-        (["a", 1], "1 is none"),
-        (["a", None], "None is none"),
-        (["a", ""], "'' is none"),
-        (["a", ("b", "c")], "is none"),
-    ],
-)
-def test_wrong_orders(names, message) -> None:
-    with pytest.raises(PlanError, match=message):
-        OrderPlan(names)
+ITSELF: list[Any] = ["a"]
+ITSELF.append(ITSELF)
+PLACED = ("a", ("c", "d"))
+
+
+def many(pairs: int) -> Any:
+    tree: Any = Either("a0", "b0")
+    for k in range(1, pairs):
+        tree = (tree, Either(f"a{k}", f"b{k}"))
+    return tree
 
 
 @pytest.mark.parametrize(
-    ("tree", "message"),
+    ("plan", "given", "message"),
     [
-        ((), r"\(\) is not a tree"),
-        (("a",), "is not a tree"),
-        (("a", "b", "c"), "is not a tree"),
-        ((("a", "b"), ("c",)), r"\('c',\) is not a tree"),
-        (("a", 1), "1 is not a tree"),
-        (None, "None is not a tree"),
-        ({"a", "b"}, "is not a tree"),
-        (("a", ("b", "a")), "'a' twice"),
-        (("a", ""), "'' is none"),
+        (OrderPlan, ["abc"], "list of variable names"),
+        (OrderPlan, [[]], "at least one variable"),
+        (OrderPlan, [["a", "a"]], "'a' twice"),
+        (OrderPlan, [["a", 1]], "1 is none"),
+        (OrderPlan, [["a", None]], "None is none"),
+        (OrderPlan, [["a", ""]], "'' is none"),
+        (OrderPlan, [["a", ("b", "c")]], "is none"),
+        (TreePlan, [()], r"\(\) is not a tree"),
+        (TreePlan, [("a",)], "is not a tree"),
+        (TreePlan, [("a", "b", "c")], "is not a tree"),
+        (TreePlan, [(("a", "b"), ("c",))], r"\('c',\) is not a tree"),
+        (TreePlan, [("a", 1)], "1 is not a tree"),
+        (TreePlan, [None], "None is not a tree"),
+        (TreePlan, [{"a", "b"}], "is not a tree"),
+        (TreePlan, [("a", ("b", "a"))], "'a' twice"),
+        (TreePlan, [("a", "")], "'' is none"),
+        (TreePlan, [ITSELF], "too deep, or holds itself"),
+        (TreePlan, [Either("a", "a")], "variable 'a' twice"),
+        (TreePlan, [(Either("a", "b"), "c"), {"n": "c"}], "no node of"),
+        (TreePlan, [(Either("a", "b"), "c"), {"n": ["c"]}], "write a UnionPlan"),
+        (TreePlan, [Either("a", 3)], "is not a tree"),
+        (TreePlan, [many(9)], "the tree has 512 alternatives"),
+        (TreePlan, [PLACED, "b"], "placements is a mapping such as"),
+        (TreePlan, [PLACED, {"b": 1}], "placements is a mapping such as"),
+        (TreePlan, [PLACED, {"b": "c"}], "'b'. = 'c' is no node of"),
+        (TreePlan, [PLACED, {"b": ("a", "c")}], "is no node of .a, .c, d"),
+        (TreePlan, [PLACED, {"b": ("c", "c")}], "is no node of"),
+        (TreePlan, [PLACED, {"b": ()}], "is no node of"),
+        (TreePlan, [PLACED, {"a": ("c",)}], "'a', a leaf of the tree"),
+        (TreePlan, [PLACED, {"": ("c",)}], "no variable's name"),
     ],
 )
-def test_wrong_trees(tree, message) -> None:
+def test_what_is_no_plan(plan: Any, given: list[Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        TreePlan(tree)
+        plan(*given)
 
 
 def test_estimates_fit_the_nodes() -> None:

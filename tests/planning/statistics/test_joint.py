@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cepbench.errors import StatisticsError
 from cepbench.patterns.parse import parse
 from cepbench.planning.statistics.joint import JointConditions, measure_joint
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_events, uniform
 
 
 @pytest.fixture(scope="module")
 def stream() -> EventStream:
     """x of one law for all types, but for D, whose x is always larger."""
-    rng = np.random.default_rng(3)
-    kinds = rng.choice(list("ABCD"), 40_000)
-    events = pd.DataFrame(
-        {"type": kinds, "time": np.arange(len(kinds)), "x": rng.random(len(kinds)) + (kinds == "D")}
-    )
+    events = drawn_events(40_000, "ABCD", seed=3, x=uniform)
+    events["x"] += events["type"] == "D"
     return EventStream.from_pandas(events, type="type", time="time")
 
 

@@ -22,6 +22,7 @@ from cepbench.planning.statistics.measure import (
 )
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 
 events = st.lists(
     st.tuples(
@@ -198,15 +199,7 @@ def test_what_is_measured_is_enough_to_plan(text) -> None:
 
 
 def test_samples_of_running_conditions_are_unbiased() -> None:
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice(["A", "B"], 2000),
-            "time": np.sort(rng.integers(0, 8000, 2000)),
-            "x": rng.normal(size=2000),
-        }
-    )
-    stream = EventStream.from_pandas(frame, type="type", time="time")
+    stream = drawn_stream(2_000, ["A", "B"], seed=4, within=8000, x=normal)
     pattern = parse("PATTERN SEQ(A a, KL(B b)) WHERE b[i].x > b[i-1].x + a.x WITHIN 20 units")
     ((key, exact),) = sample_statistics(pattern, stream, pairs=10**9).sets.items()
     assert key == ("a", "b", "each previous") and exact.variance == 0

@@ -26,6 +26,7 @@ from cepbench.planning.statistics.measure import (
 from cepbench.planning.statistics.sampling import PairSample
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, uniform
 from tests.engines.detection.strategies import Case, cases, stream_of
 from tests.naive.matcher import naive_matches
 
@@ -337,16 +338,7 @@ def test_statistics_of_a_workload_are_those_of_its_queries() -> None:
 
 def test_what_queries_have_in_common_is_sampled_once_and_the_rest_apart() -> None:
     """Queries that differ in one thing each, and are the same in all others."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice([*"ABC"], 300),
-            "time": np.sort(rng.integers(0, 200, 300)),
-            "x": rng.random(300),
-            "y": rng.random(300),
-        }
-    )
-    stream = EventStream.from_pandas(frame, type="type", time="time")
+    stream = drawn_stream(300, "ABC", within=200, x=uniform, y=uniform)
     texts = {
         "first": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 units",
         "again": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9 units",

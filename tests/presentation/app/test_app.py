@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import ipywidgets as widgets
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -23,6 +22,7 @@ from cepbench.presentation.app.coalesced import Coalesced
 from cepbench.presentation.exploration.what_if import WhatIf
 from cepbench.presentation.figures.offline import VEGALITE_MIME
 from cepbench.streams.dataset_folder import Declaration, finish_dataset
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.app.widget_tree import drawn, inside, named, tab, texts
 from tests.presentation.reporting.offline import read_page
 
@@ -32,17 +32,7 @@ GENERATORS = ("TRIVIAL", "GREEDY", "DP-B")
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(2)
-    count = 900
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABCD"), count, p=[0.5, 0.3, 0.15, 0.05]),
-            "time": pd.Timestamp("2026-01-05")
-            + pd.to_timedelta(np.sort(rng.integers(0, 3000, count)), unit="s"),
-            "x": rng.normal(size=count).round(2),
-        }
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(900, "ABCD", seed=2, p=[0.5, 0.3, 0.15, 0.05], seconds=3000, x=normal)
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ipywidgets as widgets
-import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.presentation.app.cube import CubeExplorer
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.app.widget_tree import inside, texts
 from tests.presentation.reporting.offline import read_page
 
@@ -24,11 +23,7 @@ WORKLOAD = cep.Workload(
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"type": rng.choice(list("ABD"), 200), "time": range(200), "x": rng.normal(size=200)}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(200, "ABD", seed=3, x=normal)
 
 
 def count(pattern: str, stream: cep.EventStream) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -16,6 +15,7 @@ from IPython.utils.capture import capture_output
 import cepbench as cep
 from cepbench.presentation.app.magic import USAGE
 from cepbench.presentation.figures.offline import VEGALITE_MIME
+from tests.drawn_events import drawn_stream, normal
 
 CELL = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"
 VALUES = CELL.replace("WITHIN", "AGG COUNT, AVG(b.x) WITHIN")
@@ -27,11 +27,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell
     found = InteractiveShell.instance(ipython_dir=folder)
     found.history_manager.enabled = False
     found.run_line_magic("load_ext", "cepbench")
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"type": rng.choice(list("AB"), 80), "time": range(80), "x": rng.normal(size=80)}
-    )
-    found.user_ns["events"] = cep.EventStream.from_pandas(frame, type="type", time="time")
+    found.user_ns["events"] = drawn_stream(80, "AB", x=normal)
     yield found
     found.history_manager.end_session()
     InteractiveShell.clear_instance()

@@ -17,135 +17,119 @@ from cepbench.progress import progress_bar
 
 GOOD = "PATTERN SEQ(A a, B b) WITHIN 10 units"
 
-#: What was typed, the status, and what is told. {data} and {folder} are filled in.
+#: What was typed, the status, and what is told: {run} is a run of the {good} pattern on the {data}.
 MISTAKES = {
     "no pattern": ("plan --data {data}", 2, ["PATTERN", "--pattern-name"]),
-    "two patterns": (f"plan '{GOOD}' --pattern-name x --data {{data}}", 2, ["not both"]),
-    "no data": (f"run '{GOOD}'", 2, ["--data", "it is required"]),
+    "two patterns": ("plan {good} --pattern-name x --data {data}", 2, ["not both"]),
+    "no data": ("run {good}", 2, ["--data", "it is required"]),
     "a name without data": (
         "plan --pattern-name x --statistics s.json", 2, ["--pattern-name", "requires --data"],
     ),
     "an unknown command": ("expalin", 2, ["Did you mean", "explain"]),
-    "an unknown option": (f"plan '{GOOD}' --dta x", 2, ["--dta", "--data"]),
+    "an unknown option": ("plan {good} --dta x", 2, ["--dta", "--data"]),
     "no number": ("run x --limit many", 2, ["--limit", "integer"]),
     "a limit of nothing": ("run x --limit 0", 2, ["--limit", "equal to 1"]),
-    "counting into a file": (f"run '{GOOD}' --data {{data}} --count -o x.csv", 2, ["--count"]),
-    "an unknown kind of file": (f"run '{GOOD}' --data {{data}} -o x.txt", 2, [".parquet", ".csv"]),
-    "one column": (f"run '{GOOD}' --data {{data}} --columns symbol", 2, ["symbol,ts"]),
-    "days of Parquet": (f"run '{GOOD}' --data {{data}} --days 2", 2, ["--days"]),
+    "counting into a file": ("{run} --count -o x.csv", 2, ["--count"]),
+    "an unknown kind of file": ("{run} -o x.txt", 2, [".parquet", ".csv"]),
+    "one column": ("{run} --columns symbol", 2, ["symbol,ts"]),
+    "days of Parquet": ("{run} --days 2", 2, ["--days"]),
     "a typing error": (
         "plan 'PATTERN SQE(A a) WITHIN 5 units' --data {data}", 1, ["did you mean 'SEQ'", "^^^"],
     ),
     "no such file of a pattern": (
         "plan nowhere.txt --data {data}", 1, ["'nowhere.txt' is neither a pattern", "PATTERN SEQ("],
     ),
-    "a folder as a pattern": ("plan {folder} --data {data}", 1, ["neither a pattern nor", "directory"]),
-    "no such data": (f"plan '{GOOD}' --data nowhere.parquet", 1, ["nowhere.parquet"]),
-    "a data set misspelled": (f"plan '{GOOD}' --data nasdaq-stile/quick", 1, ["nasdaq-style"]),
+    "a folder as a pattern": (
+        "plan {folder} --data {data}", 1, ["neither a pattern nor", "directory"],
+    ),
+    "no such data": ("plan {good} --data nowhere.parquet", 1, ["nowhere.parquet"]),
+    "a data set misspelled": ("plan {good} --data nasdaq-stile/quick", 1, ["nasdaq-style"]),
     "an unknown pattern": (
         "plan --pattern-name four-stock --data nasdaq-style/sample", 1, ["'four-stocks'"],
     ),
     "no library": ("plan --pattern-name x --data {data}", 1, ["without a library"]),
     "a text as data": (
-        f"plan '{GOOD}' --data {{folder}}/latin.toml", 1, ["neither Parquet nor CSV", "data ingest"],
+        "plan {good} --data {folder}/latin.toml", 1, ["neither Parquet nor CSV", "data ingest"],
     ),
-    "a table's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["without a library"]),
+    "a table's library": (
+        "plan --pattern-name x --data {folder}/events.csv", 1, ["without a library"],
+    ),
     "a table with other columns": (
-        f"plan '{GOOD}' --data {{folder}}/names.csv", 1, ["no column 'symbol'", "--columns TYPE,TIME"],
+        "plan {good} --data {folder}/names.csv", 1, ["no column 'symbol'", "--columns TYPE,TIME"],
     ),
     "a table with a short row": (
-        f"plan '{GOOD}' --data {{folder}}/short.csv", 1, ["short.csv, line 3", "2 columns", "has 1", "quotes\n"],
+        "plan {good} --data {folder}/short.csv",
+        1, ["short.csv, line 3", "2 columns", "has 1", "quotes\n"],
     ),
-    "days of a table": (f"run '{GOOD}' --data {{folder}}/events.csv --days 2", 2, ["--days"]),
-    "a table on Spark": (f"run '{GOOD}' --data {{folder}}/events.csv --spark", 2, ["not CSV"]),
+    "days of a table": ("run {good} --data {folder}/events.csv --days 2", 2, ["--days"]),
+    "a table on Spark": ("run {good} --data {folder}/events.csv --spark", 2, ["not CSV"]),
     "a folder without Parquet": (
         "plan --pattern-name x --data {folder}/nothing", 1, ["has neither Parquet"],
     ),
-    "other columns": (f"plan '{GOOD}' --data {{data}} --columns s,t", 1, ["no column 's'"]),
-    "a column misspelled": (
-        f"plan '{GOOD}' --data {{data}} --columns symbl,ts", 1, ["did you mean 'symbol'?"],
-    ),
-    "a time misspelled": (
-        f"plan '{GOOD}' --data {{data}} --columns symbol,tss", 1, ["did you mean 'ts'?"],
-    ),
-    "matches into a folder": (
-        f"run '{GOOD}' --data {{data}} -o {{folder}}/folder.csv", 2, ["is a folder"],
-    ),
+    "other columns": ("{plan} --columns s,t", 1, ["no column 's'"]),
+    "a column misspelled": ("{plan} --columns symbl,ts", 1, ["did you mean 'symbol'?"]),
+    "a time misspelled": ("{plan} --columns symbol,tss", 1, ["did you mean 'ts'?"]),
+    "matches into a folder": ("{run} -o {folder}/folder.csv", 2, ["is a folder"]),
     "matches below a file": (
-        f"run '{GOOD}' --data {{data}} -o {{data}}/matches.csv", 1, ["events.parquet; it already exists"],
+        "{run} -o {data}/matches.csv", 1, ["events.parquet; it already exists"],
     ),
-    "matches over the events": (f"run '{GOOD}' --data {{data}} -o {{data}}", 2, ["overwrite", "events.parquet"]),
+    "matches over the events": ("{run} -o {data}", 2, ["overwrite", "events.parquet"]),
     "matches over the events by another path": (
-        f"run '{GOOD}' --data {{data}} -o {{folder}}/nothing/../events.parquet", 2, ["overwrite"],
+        "{run} -o {folder}/nothing/../events.parquet", 2, ["overwrite"],
     ),
     "values over the events": (
         "aggregate 'PATTERN SEQ(A a) AGG COUNT WITHIN 5 units' --data {folder}/events.csv -o {folder}/events.csv",
         2, ["--output", "overwrite"],
     ),
-    "a page over the events": (
-        f"explain '{GOOD}' --data {{data}} --html {{data}}", 2, ["--html", "overwrite"],
-    ),
+    "a page over the events": ("{explain} --html {data}", 2, ["--html", "overwrite"]),
     "a page over a plugin": (
-        f"explain '{GOOD}' --data {{data}} --plugin {{folder}}/empty.py --html {{folder}}/empty.py",
-        2, ["overwrite"],
+        "{explain} --plugin {folder}/empty.py --html {folder}/empty.py", 2, ["overwrite"],
     ),
     "matches among the events": (
-        f"run '{GOOD}' --data {{folder}}/nothing -o {{folder}}/nothing/matches.parquet", 2, ["be read as"],
+        "run {good} --data {folder}/nothing -o {folder}/nothing/matches.parquet", 2, ["be read as"],
     ),
     "a query's matches over the events": (
-        f"run 'csv = {GOOD}' --data {{folder}}/events.csv.csv -o {{folder}}/events.csv", 2, ["overwrite"],
+        "run 'csv = {pattern}' --data {folder}/events.csv.csv -o {folder}/events.csv",
+        2, ["overwrite"],
     ),
-    "a name that is too long": (
-        f"run '{GOOD}' --data {{data}} -o {'x' * 300}.csv", 1, ["choose a shorter name"],
-    ),
+    "a name that is too long": ("{run} -o {long}.csv", 1, ["choose a shorter name"]),
     "a sweep that is not UTF-8": (
         "sweep run {folder}/latin.toml", 1, ["latin.toml is no text in UTF-8", "save it"],
     ),
     "a sweep that is not UTF-8, estimated": ("sweep estimate {folder}/latin.toml", 1, ["UTF-8"]),
     "statistics that are not UTF-8": (
-        f"plan '{GOOD}' --statistics {{folder}}/latin.toml", 1, ["JSON", "rates"],
+        "plan {good} --statistics {folder}/latin.toml", 1, ["JSON", "rates"],
     ),
-    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["is not UTF-8", "save it"]),
-    "a plugin that is not UTF-8": (
-        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/latin.py", 1, ["latin.py", "line 1"],
+    "a pattern that is not UTF-8": (
+        "plan {folder}/latin.toml --data {data}", 1, ["is not UTF-8", "save it"],
     ),
-    "an unknown attribute": (
-        f"run '{GOOD}' --data {{data}} --attribute nam", 1, ["did you mean 'name'"],
-    ),
-    "an unknown generator": (f"plan '{GOOD}' --data {{data}} -g dpb", 1, ["did you mean 'DP-B'?"]),
-    "an unknown evaluator": (
-        f"run '{GOOD}' --data {{data}} --evaluator lazynfa", 1, ["did you mean 'lazy-nfa'"],
-    ),
+    "a plugin that is not UTF-8": ("{plan} --plugin {folder}/latin.py", 1, ["latin.py", "line 1"]),
+    "an unknown attribute": ("{run} --attribute nam", 1, ["did you mean 'name'"]),
+    "an unknown generator": ("{plan} -g dpb", 1, ["did you mean 'DP-B'?"]),
+    "an unknown evaluator": ("{run} --evaluator lazynfa", 1, ["did you mean 'lazy-nfa'"]),
     "an unknown evaluator to compare": (
-        f"compare '{GOOD}' --data {{data}} --evaluator lazynfa", 1, ["lazy-nfa, tree"],
+        "compare {good} --data {data} --evaluator lazynfa", 1, ["lazy-nfa, tree"],
     ),
-    "no statistics": (f"plan '{GOOD}' --statistics nowhere.json", 1, ["No such file", "rates"]),
+    "no statistics": ("plan {good} --statistics nowhere.json", 1, ["No such file", "rates"]),
     "statistics that are none": (
-        f"plan '{GOOD}' --statistics {{folder}}/broken.json", 1, ["JSON", "rates"],
+        "plan {good} --statistics {folder}/broken.json", 1, ["JSON", "rates"],
     ),
-    "no plugin": (f"plan '{GOOD}' --data {{data}} --plugin mine.py", 1, ["no Python file mine.py"]),
+    "no plugin": ("{plan} --plugin mine.py", 1, ["no Python file mine.py"]),
     "a plugin that registers nothing": (
-        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/empty.py", 1, ["@cepbench.plan_gen"],
+        "{plan} --plugin {folder}/empty.py", 1, ["@cepbench.plan_gen"],
     ),
     "a plugin that fails": (
-        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/failing.py", 1,
-        ["failing.py, line 2", "ZeroDivisionError"],
+        "{plan} --plugin {folder}/failing.py", 1, ["failing.py, line 2", "ZeroDivisionError"],
     ),
-    "a plugin that is no Python": (
-        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/wrong.py", 1, ["wrong.py, line 1"],
-    ),
+    "a plugin that is no Python": ("{plan} --plugin {folder}/wrong.py", 1, ["wrong.py, line 1"]),
     "no report yet": ("report open --output nowhere", 1, ["nowhere/index.html", "report build"]),
     "an unknown notebook": ("report build --only quikstart", 1, ["did you mean 'quickstart'"]),
     "no notebooks": ("report build --notebooks nowhere", 1, ["no folder nowhere", "--notebooks"]),
     "an unknown profile": (
         "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],
     ),
-    "a page where it cannot be": (
-        f"explain '{GOOD}' --data {{data}} --html {{data}}/x.html", 1, ["events.parquet; "],
-    ),
-    "a page that is a folder": (
-        f"explain '{GOOD}' --data {{data}} --html {{folder}}", 1, ["it is a folder; give a file"],
-    ),
+    "a page where it cannot be": ("{explain} --html {data}/x.html", 1, ["events.parquet; "]),
+    "a page that is a folder": ("{explain} --html {folder}", 1, ["it is a folder; give a file"]),
 }  # fmt: skip
 
 
@@ -165,7 +149,9 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     for latin in ("latin.toml", "latin.py"):
         (tmp_path / latin).write_bytes(b'title = "caf\xe9"\n')
     command, code, messages = MISTAKES[mistake]
-    result = run(command.format(data=data, folder=tmp_path), code=code)
+    typed = {name: f"{name} '{GOOD}' --data {data}" for name in ("plan", "run", "explain")}
+    filled = {"pattern": GOOD, "good": f"'{GOOD}'", "data": data, "folder": tmp_path}
+    result = run(command.format(**typed, **filled, long="x" * 300), code=code)
     assert result.stdout == ""
     for message in messages:
         assert message in result.stderr

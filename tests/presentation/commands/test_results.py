@@ -27,6 +27,7 @@ from cepbench.planning.planners.registry import default_generators
 from cepbench.presentation.commands.app import main
 from cepbench.presentation.commands.matching import SHOWN
 from cepbench.presentation.commands.output import write_json
+from tests.drawn_events import drawn_events, normal
 from tests.naive.matcher import naive_matches
 
 #: A pattern that the small data has matches of.
@@ -542,10 +543,7 @@ def test_a_seed_is_for_statistics_and_for_plans(command: str, told, tmp_path) ->
         "    return rng.permutation(problem.n).tolist()\n"
     )
     # More pairs than are sampled, so that a seed decides the statistics, and with them the costs.
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {"symbol": rng.choice(list("ABC"), 1200), "ts": range(1200), "x": rng.normal(size=1200)}
-    )
+    frame = drawn_events(1_200, "ABC", seed=7, names=("symbol", "ts"), x=normal)
     frame.to_parquet(tmp_path / "long.parquet")
     stream = cep.EventStream.from_pandas(frame, type="symbol", time="ts")
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x > 1.5 WITHIN 500 units"

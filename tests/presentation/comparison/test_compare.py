@@ -6,11 +6,11 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,6 +19,7 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 from cepbench.presentation.comparison.compare import compare
 from cepbench.presentation.comparison.table import Comparison
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.reporting.offline import Page, read_page
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > c.x WITHIN 60 seconds")
@@ -31,16 +32,7 @@ SECONDS = {"a, b, c": 3 / 4, "c, b, a": 1 / 32, "b, a, c": 1 / 16}
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(7)
-    seconds = np.sort(rng.integers(0, 4 * EVENTS, size=EVENTS))
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCC"), size=EVENTS),
-            "ts": pd.Timestamp("2026-01-05") + pd.to_timedelta(seconds, unit="s"),
-            "x": rng.normal(size=EVENTS),
-        }
-    )
-    return cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    return drawn_stream(EVENTS, "AABCCCC", seed=7, seconds=4 * EVENTS, x=normal)
 
 
 @pytest.fixture
@@ -89,12 +81,22 @@ def clock(stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def test_every_different_plan_is_run_for_some_time_and_the_runs_alternate(
+@pytest.fixture
+def clocked(
     stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
-    table = compare(
-        PATTERN, stream, generators=generators, repetitions=2, seconds=1.0, evaluators=["clocked"]
-    )
+) -> Callable[..., Comparison]:
+    """A comparison of the plans of some generators by the clock."""
+
+    def clocked(*names: str, seconds: float = 0, **how: Any) -> Comparison:
+        chosen = [generator for generator in generators if generator.name in names]
+        how |= {"generators": chosen, "evaluators": ["clocked"]}
+        return compare(PATTERN, stream, seconds=seconds, **how)
+
+    return clocked
+
+
+def test_every_different_plan_is_run_for_some_time_and_the_runs_alternate(clocked, clock) -> None:
+    table = clocked(*ORDERS, repetitions=2, seconds=1.0)
     ran = clock.ran
     # Two repetitions are 1.5 seconds of the slow one; 32 and 16 runs make a second of the others.
     assert Counter(ran) == {"a, b, c": 2, "c, b, a": 32, "b, a, c": 16}
@@ -106,30 +108,18 @@ def test_every_different_plan_is_run_for_some_time_and_the_runs_alternate(
         spent[name] += SECONDS[name]
 
 
-def test_with_no_time_asked_for_there_are_the_repetitions(
-    stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
+def test_with_no_time_asked_for_there_are_the_repetitions(clocked, clock: Clock) -> None:
     told: list[tuple[int, int]] = []
-    compare(
-        PATTERN, stream, generators=generators, repetitions=3, seconds=0,
-        on_progress=lambda *numbers: told.append(numbers), evaluators=["clocked"],
-    )  # fmt: skip
+    clocked(*ORDERS, repetitions=3, on_progress=lambda *numbers: told.append(numbers))
     assert Counter(clock.ran) == dict.fromkeys(SECONDS, 3)
     assert told == [(number, 12) for number in range(13)]
     told.clear()
-    compare(
-        PATTERN, stream, generators=generators, repetitions=3, seconds=1.0,
-        on_progress=lambda *numbers: told.append(numbers), evaluators=["clocked"],
-    )  # fmt: skip
+    clocked(*ORDERS, repetitions=3, seconds=1.0, on_progress=lambda *its: told.append(its))
     assert all(finished <= total for finished, total in told) and told[-1][0] > 12
 
 
-def test_generators_of_one_plan_share_its_figures(
-    stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
-    table = compare(
-        PATTERN, stream, generators=generators, repetitions=1, seconds=0.3, evaluators=["clocked"]
-    )
+def test_generators_of_one_plan_share_its_figures(clocked) -> None:
+    table = clocked(*ORDERS, repetitions=1, seconds=0.3)
     rows = table.set_index("generator")
     measured = ["events_per_second", "events_per_second_q1", "events_per_second_q3", "runs"]
     assert rows.loc["FAST", measured].tolist() == rows.loc["SAME", measured].tolist()
@@ -139,39 +129,26 @@ def test_generators_of_one_plan_share_its_figures(
     assert "those of FAST" in page.text and "those of SAME" not in page.text
 
 
-def test_rates_are_medians_with_quartiles(
-    stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
+def test_rates_are_medians_with_quartiles(clocked, clock: Clock, stream) -> None:
     clock.slower = True
-    table = compare(
-        PATTERN, stream, generators=generators[:1], repetitions=5, seconds=0, evaluators=["clocked"]
-    )
+    table = clocked("SLOW", repetitions=5)
     # The runs take 1, 2, 3, 4 and 5 times 3/4 seconds.
     for column, seconds in (("", 9 / 4), ("_q1", 3), ("_q3", 3 / 2)):
         assert table[f"events_per_second{column}"].item() == pytest.approx(len(stream) / seconds)
 
 
-def test_a_run_that_does_not_end_is_not_tried_until_time_is_up(
-    stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
-    chosen = [generators[0], generators[3]]
+def test_a_run_that_does_not_end_is_not_tried_until_time_is_up(clocked, clock: Clock) -> None:
     too_many = cep.errors.PartialMatchLimitError("more than 1 partial match")
     clock.errors = dict.fromkeys(range(1, 99), too_many)
-    table = compare(
-        PATTERN, stream, generators=chosen, repetitions=2, seconds=1.0, evaluators=["clocked"]
-    )
+    table = clocked("SLOW", "OTHER", repetitions=2, seconds=1.0)
     assert list(table["status"]) == ["partial_match_limit"] * 2
     assert Counter(clock.ran) == {"a, b, c": 2, "b, a, c": 2}
     assert table["runs"].isna().all()
 
 
-def test_one_run_that_fails_is_told_whichever_it_is(
-    stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
-) -> None:
+def test_one_run_that_fails_is_told_whichever_it_is(clocked, clock: Clock) -> None:
     clock.errors = {2: MemoryError("too much")}
-    table = compare(
-        PATTERN, stream, generators=generators[:1], repetitions=3, seconds=0, evaluators=["clocked"]
-    )
+    table = clocked("SLOW", repetitions=3)
     (row,) = table.to_dict("records")
     told = "EvaluationError: the evaluator clocked failed: MemoryError('too much')"
     assert (row["status"], row["reason"]) == ("error", told)
@@ -266,11 +243,8 @@ def test_a_comparison_draws_every_run_that_ended_well(comparison: Comparison) ->
 
 
 def test_a_comparison_is_saved_as_its_suffix_says(comparison: Comparison, tmp_path: Path) -> None:
-    for suffix, read in (
-        (".csv", pd.read_csv),
-        (".json", pd.read_json),
-        (".parquet", pd.read_parquet),
-    ):
+    readers = {".csv": pd.read_csv, ".json": pd.read_json, ".parquet": pd.read_parquet}
+    for suffix, read in readers.items():
         comparison.save(tmp_path / f"all{suffix}")
         again = read(tmp_path / f"all{suffix}")
         assert list(again) == list(comparison)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.engines.runs.protocol import Evaluator
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"C": ["A", "B"]})
@@ -24,11 +24,7 @@ ONCE = {"repetitions": 1, "seconds": 0}
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"type": rng.choice(list("ABD"), 300), "time": range(300), "x": rng.normal(size=300)}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(300, "ABD", seed=3, x=normal)
 
 
 @pytest.fixture

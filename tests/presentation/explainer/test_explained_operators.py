@@ -6,14 +6,13 @@ import itertools
 import re
 import xml.etree.ElementTree as ET
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.errors import PlanGeneratorError
 from cepbench.patterns.model import Kind
 from cepbench.planning.costs.models import UserCost
+from tests.drawn_events import drawn_events
 from tests.planning.costs.test_zstream_costs import MODELS, cases
 
 TEXT = "PATTERN SEQ(A a, GROUP(G g, +), C c, NOT(N n), D d) WITHIN 10 units"
@@ -79,8 +78,7 @@ def test_costs_of_other_models() -> None:
 
 
 def test_a_run_with_groups() -> None:
-    rng = np.random.default_rng(3)
-    events = pd.DataFrame({"type": rng.choice(list("AGCND"), 300), "time": np.arange(300)})
+    events = drawn_events(300, "AGCND", seed=3)
     stream = cep.EventStream.from_pandas(events, type="type", time="time")
     statistics = cep.measure_statistics(TEXT, stream)
     found = cep.explain(TEXT, PLAN, statistics, stream, cost="zstream-repaired")

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.presentation.explainer.columns import MARKED
 from cepbench.presentation.explainer.workload import WorkloadExplanation
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"C": ["A", "B"]})
@@ -31,11 +31,7 @@ BY_HAND = cep.WorkloadPlan(WORKLOAD, sources={"q1": None, "q2": "q1", "q3": "q1"
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"type": rng.choice(list("ABD"), 300), "time": range(300), "x": rng.normal(size=300)}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    return drawn_stream(300, "ABD", seed=3, x=normal, hierarchy=HIERARCHY)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +12,7 @@ from cepbench.errors import EvaluationError, PatternError
 from cepbench.planning.workloads.refinement import embeddings
 from cepbench.presentation.exploration.cube import Cube, Move
 from cepbench.presentation.exploration.cube_picture import cube_diagram
+from tests.drawn_events import drawn_stream, normal
 from tests.presentation.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"All": {"C": ["A", "B"], "D": []}})
@@ -30,11 +30,7 @@ WORKLOAD = cep.Workload(
 
 @pytest.fixture(scope="module")
 def stream() -> cep.EventStream:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"type": rng.choice(list("ABD"), 200), "time": range(200), "x": rng.normal(size=200)}
-    )
-    return cep.EventStream.from_pandas(frame, type="type", time="time")
+    return drawn_stream(200, "ABD", seed=3, x=normal)
 
 
 def alone(cube: Cube, query: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import cepbench as cep
@@ -14,6 +13,7 @@ from cepbench.presentation.comparison.bars import comparison_bars
 from cepbench.presentation.exploration.rates_chart import rates_chart
 from cepbench.presentation.figures import interactive
 from cepbench.presentation.figures.q_errors import Axis
+from tests.drawn_events import drawn_events
 from tests.presentation.exploration.test_timeline import PATTERNS, found_in, stream_of
 from tests.presentation.figures.test_figures import OURS, failed, plans_of, summary_of, trade_offs
 from tests.presentation.figures.test_q_error_charts import LOOK, POINTS, SUMMARY
@@ -85,14 +85,7 @@ def every_chart() -> dict[str, Any]:
 
 def rates_of_days() -> pd.DataFrame:
     """Rates of eight types on two days; between them and in one interval nothing arrives."""
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(
-        {
-            "type": rng.choice([f"SYMBOL-{k}" for k in range(8)], 4000),
-            "time": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 23_400, 4000)), unit="s"),
-        }
-    )
+    frame = drawn_events(4000, [f"SYMBOL-{k}" for k in range(8)], seed=1, seconds=23_400)
     frame.loc[2000:, "time"] += pd.Timedelta(days=1)
     stream = cep.EventStream.from_pandas(frame, type="type", time="time")
     return cep.rates_over_time(stream, every="20 minutes")

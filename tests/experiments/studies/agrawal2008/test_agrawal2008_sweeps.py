@@ -1,4 +1,4 @@
-"""The sweeps of the study are the paper's experiments, and its claims are about what they measure."""
+"""The sweeps of the study are the paper's experiments, and what their pages have as pattern sets and generators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from cepbench.experiments.studies.agrawal2008.bounds import bound_runs
 from cepbench.experiments.studies.agrawal2008.runs import ENGINES, STRATEGIES, SYMBOLS
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
 from cepbench.patterns.parse import parse
-from cepbench.presentation.reporting.claims import Claim, claims
 
 #: Notebook → its sweep.
 SWEEPS = {
@@ -20,7 +19,6 @@ SWEEPS = {
     "price_increase": "price_increase",
 }  # fmt: skip
 EVERY_SWEEP = pytest.mark.parametrize("name", sorted(set(SWEEPS.values())))
-EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
 
 @cache
@@ -88,12 +86,3 @@ def series_of(notebook: str) -> set[str]:
             name + strategy for name, _ in config.user_patterns for strategy in STRATEGIES.values()
         }
     return {ENGINES[name] for name in config.evaluators or ()}
-
-
-@EVERY_CLAIM
-def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
-    series = series_of(claim.results)
-    for test in claim.tests:
-        for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= series
-        assert set(test.check.pattern_sets) <= settings_of(claim.results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,6 +23,7 @@ from cepbench.experiments.studies.agrawal2008.runs import (
 from cepbench.experiments.studies.runs import exponents, figure_runs, number, summary_of, table_of
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.reporting.verdicts import ledger
+from tests.experiments.made_rows import made_rows
 
 #: Evaluator → events per second and runs per step at W = 500; both halve and double with W.
 SPEEDS = {"sase-basic": (100.0, 2.0), "sase": (150.0, 1.0), "sase-backtrack": (0.4, 0.5)}
@@ -29,34 +31,29 @@ SPEEDS = {"sase-basic": (100.0, 2.0), "sase": (150.0, 1.0), "sase-backtrack": (0
 
 def results(output: str = "arrow", sizes: tuple[int, ...] = (500, 2000)) -> pd.DataFrame:
     """Rows as a sweep has them: p1 and p2, both strategies, every engine, each W, five runs."""
-    rows = []
-    for size in sizes:
-        for name in ("p1", "p2"):
-            for strategy in STRATEGIES:
-                for repetition in range(5):
-                    for evaluator, (speed, steps) in SPEEDS.items():
-                        times = size // 500
-                        counted = {
-                            "runs_started": 10.0, "runs_merged": 5.0, "runs_per_step": steps,
-                            "output_complexity": 0.0 if output == "count" else 1000.0 * times**2,
-                            "events_reprocessed": 60.0, "seconds_matching": 2.0 / speed,
-                            "seconds_construction": 1.0 / speed,
-                            "seconds_buffer": 1.0 / speed if evaluator == "sase-basic" else None,
-                        }  # fmt: skip
-                        rows.append(
-                            {
-                                "pattern_set": "user", "size": 2, "pattern_id": f"user-{name}",
-                                "pattern": f"PATTERN … WITHIN {2 * size} units",
-                                "generator": "none", "plan_kind": "none", "evaluator": evaluator,
-                                "options": "{}", "stream": f"w{size}", "window": f"{2 * size} units",
-                                "regime": "", "strategy": strategy, "alpha": 0.0,
-                                "repetition": repetition, "output": output, "status": "ok",
-                                "measured_with": None, "details": json.dumps(counted),
-                                "events": 100, "matches": 10 * times, "plan_cost": None,
-                                "events_per_second": speed / times**2,
-                                "seconds": times**2 / speed, "plan_log_cost": None,
-                            }
-                        )  # fmt: skip
+
+    def numbers(run: Any) -> dict[str, Any]:
+        speed, steps = SPEEDS[run.evaluator]
+        size = int(run.stream[1:])
+        times = size // 500
+        counted = {
+            "runs_started": 10.0, "runs_merged": 5.0, "runs_per_step": steps,
+            "output_complexity": 0.0 if output == "count" else 1000.0 * times**2,
+            "events_reprocessed": 60.0, "seconds_matching": 2.0 / speed,
+            "seconds_construction": 1.0 / speed,
+            "seconds_buffer": 1.0 / speed if run.evaluator == "sase-basic" else None,
+        }  # fmt: skip
+        return {
+            "pattern_set": "user", "size": 2, "pattern": f"PATTERN … WITHIN {2 * size} units",
+            "generator": "none", "plan_kind": "none", "options": "{}", "window": f"{2 * size} units",
+            "output": output, "measured_with": None, "details": json.dumps(counted), "events": 100,
+            "matches": 10 * times, "plan_cost": None, "plan_log_cost": None,
+            "events_per_second": speed / times**2, "seconds": times**2 / speed,
+        }  # fmt: skip
+
+    runs = {"strategy": STRATEGIES, "repetition": range(5), "evaluator": SPEEDS}
+    streams = [f"w{size}" for size in sizes]
+    rows = made_rows(numbers, stream=streams, pattern_id=["user-p1", "user-p2"], **runs)
     return pd.DataFrame(rows)
 
 

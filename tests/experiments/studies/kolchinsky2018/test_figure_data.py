@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics as plain
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,7 @@ from cepbench.experiments.studies.kolchinsky2018.findings import fall_with_size
 from cepbench.experiments.studies.kolchinsky2018.paper_averages import paper_averages
 from cepbench.experiments.sweeps.cells import LIMIT, OK, results_frame
 from cepbench.presentation.figures.cost_points import plans_left_out
+from tests.experiments.made_rows import made_rows
 
 ORDERS = ("TRIVIAL", "GREEDY", "DP-LD")
 TREES = ("ZSTREAM", "DP-B")
@@ -32,39 +35,24 @@ def made_up_results(
 ) -> pd.DataFrame:
     """Throughput 1e6/cost², memory 10·cost; GREEDY always finds DP-LD's plan."""
     rng = np.random.default_rng(4)
-    rows = []
-    for pattern_set in ("sequence", "kleene", "disjunction"):
-        for size in (3, 5):
-            for number in range(12):
-                own = rng.lognormal(5)
-                for generator in (*ORDERS, *TREES):
-                    factor = 1 if generator in ("GREEDY", "DP-LD", "DP-B") else rng.uniform(1, 9)
-                    for alpha in alphas:
-                        for repetition in range(2):
-                            cost = own * factor
-                            rows.append(
-                                {
-                                    "pattern_set": pattern_set,
-                                    "size": size,
-                                    "pattern_id": f"{regime}{pattern_set}-{size}-{number}",
-                                    "regime": regime,
-                                    "generator": generator,
-                                    "plan_kind": "order" if generator in ORDERS else "tree",
-                                    "evaluator": "lazy-nfa" if generator in ORDERS else "tree",
-                                    "strategy": "any",
-                                    "alpha": alpha,
-                                    "repetition": repetition,
-                                    "plan": f"plan of factor {factor:.6f}",
-                                    "plan_log_cost": math.log(cost),
-                                    "status": OK,
-                                    "events_per_second": 1e6
-                                    / cost**2
-                                    * math.exp(noise * rng.normal()),
-                                    "peak_bytes": round(10 * cost * 1e6),
-                                    "peak_partial_matches": 0 if size == 3 else 5,
-                                    "latency_mean": None if number == 0 else 1e-6 * cost,
-                                }
-                            )
+    own = cache(lambda pattern_id: rng.lognormal(5))
+    worse = cache(lambda pattern_id, generator: rng.uniform(1, 9))
+
+    def numbers(run: Any) -> dict[str, Any]:
+        is_best = run.generator in ("GREEDY", "DP-LD", "DP-B")
+        cost = own(run.pattern_id)
+        factor = 1 if is_best else worse(run.pattern_id, run.generator)
+        cost *= factor
+        return {
+            "plan": f"plan of factor {factor:.6f}", "plan_log_cost": math.log(cost),
+            "events_per_second": 1e6 / cost**2 * math.exp(noise * rng.normal()),
+            "peak_bytes": round(10 * cost * 1e6), "peak_partial_matches": 0 if run.size == 3 else 5,
+            "latency_mean": None if run.number == 0 else 1e-6 * cost,
+        }  # fmt: skip
+
+    patterns = {"pattern_set": ("sequence", "kleene", "disjunction"), "size": (3, 5)}
+    runs = {"generator": (*ORDERS, *TREES), "alpha": alphas, "repetition": range(2)}
+    rows = made_rows(numbers, regime=[regime], **patterns, number=range(12), **runs)
     return results_frame(rows)
 
 
@@ -227,17 +215,15 @@ def test_regimes_and_engines_are_named_with_their_load() -> None:
 
 
 def test_three_averages_beside_the_paper_s() -> None:
-    rows = []
-    for number, (native, join) in enumerate([(1.0, 2.0), (1.0, 4.0), (100.0, 800.0)]):
-        for generator, value in (("EFREQ", native), ("DP-LD", join)):
-            rows.append(
-                {
-                    "regime": "dense", "pattern_set": "kleene", "size": 3, "plan_kind": "order",
-                    "pattern_id": f"{number}", "generator": generator, "evaluator": "lazy-nfa",
-                    "strategy": "any", "alpha": 0.0, "repetition": 0, "events_per_second": value,
-                    "status": LIMIT if (number, generator) == (2, "EFREQ") else OK,
-                }
-            )  # fmt: skip
+    speeds = {"EFREQ": [1.0, 1.0, 100.0], "DP-LD": [2.0, 4.0, 800.0]}
+
+    def numbers(run: Any) -> dict[str, Any]:
+        limited = (run.number, run.generator) == (2, "EFREQ")
+        speed = speeds[run.generator][run.number]
+        return {"events_per_second": speed, "status": LIMIT if limited else OK}
+
+    classes = {"regime": ["dense"], "pattern_set": ["kleene"]}
+    rows = made_rows(numbers, **classes, number=range(3), generator=speeds)
     found = paper_averages(results_frame(rows), "events_per_second").iloc[0]
     assert found["ratio of means"] == pytest.approx(806 / 102)
     assert found["geometric mean of ratios"] == pytest.approx(4.0)

@@ -27,6 +27,7 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.figures.gain_map import LEAST, map_notes, map_points
+from tests.experiments.made_rows import made_rows
 
 #: Generator → evaluator, and times slower than the best one.
 SLOWER = {"TRIVIAL": 8.0, "EFREQ": 4.0, "DP-LD": 1.0, "ZSTREAM": 3.0, "DP-B": 2.0}
@@ -38,27 +39,18 @@ EXPECTED = {"thin": 0.5, "thick": 50.0}
 
 def results() -> pd.DataFrame:
     """Six patterns in each of two regimes; written orders of one of them end at the limit."""
-    rows: list[dict[str, Any]] = []
-    for regime in EXPECTED:
-        for number in range(6):
-            for name, slower in SLOWER.items():
-                limited = regime == "thick" and number == 5 and name == "TRIVIAL"
-                kind = "tree" if name in ("ZSTREAM", "DP-B") else "order"
-                factor = slower if regime == "thick" else slower**0.5
-                rows.append(
-                    {
-                        "pattern_set": "sequence", "size": 3, "regime": regime,
-                        "pattern_id": f"{regime}-{number}", "generator": name, "plan_kind": kind,
-                        "evaluator": "tree" if kind == "tree" else "lazy-nfa", "strategy": "any",
-                        "alpha": 0.0, "repetition": 0, "status": LIMIT if limited else OK,
-                        "measured_with": None, "plan": name, "events": 1000,
-                        "seconds": 1e-3 * factor, "events_per_second": 1e6 / factor,
-                        "peak_bytes": np.nan if limited else 100.0 * factor,
-                        "partial_matches_created": 0 if name == "DP-LD" else int(100 * factor),
-                        "comparisons": 10,
-                    }
-                )  # fmt: skip
-    return pd.DataFrame(rows)
+
+    def numbers(run: Any) -> dict[str, Any]:
+        limited = run.regime == "thick" and run.number == 5 and run.generator == "TRIVIAL"
+        factor = SLOWER[run.generator] ** (1 if run.regime == "thick" else 0.5)
+        return {
+            "status": LIMIT if limited else OK, "measured_with": None, "plan": run.generator,
+            "events": 1000, "seconds": 1e-3 * factor, "events_per_second": 1e6 / factor,
+            "peak_bytes": np.nan if limited else 100.0 * factor, "comparisons": 10,
+            "partial_matches_created": 0 if run.generator == "DP-LD" else int(100 * factor),
+        }  # fmt: skip
+
+    return pd.DataFrame(made_rows(numbers, regime=EXPECTED, number=range(6), generator=SLOWER))
 
 
 def expected() -> pd.DataFrame:

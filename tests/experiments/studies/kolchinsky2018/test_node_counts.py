@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from cepbench.experiments.studies.kolchinsky2018.node_counts import count_node, 
 from cepbench.patterns.parse import parse
 from cepbench.planning.statistics.measure import sample_statistics
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_events
 from tests.engines.detection.strategies import Case, cases
 from tests.naive.matcher import naive_matches
 
@@ -67,8 +67,7 @@ def test_counts_against_the_definition(case: Case, data: st.DataObject) -> None:
 
 @pytest.mark.kernel
 def test_long_streams_are_taken_in_batches_and_seconds_are_seconds() -> None:
-    rng = np.random.default_rng(2)
-    events = pd.DataFrame({"type": rng.choice(list("ABC"), 9_000), "time": np.arange(9_000)})
+    events = drawn_events(9_000, "ABC", seed=2)
     ticks = EventStream.from_pandas(events, type="type", time="time")
     seconds = EventStream.from_pandas(
         events.assign(time=pd.to_datetime(events["time"], unit="s")), type="type", time="time"

@@ -23,6 +23,7 @@ from cepbench.planning.costs.q_error import q_error
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, uniform
 
 numbers = st.floats(0, 1e12)
 
@@ -51,12 +52,7 @@ def spec(text: str, size: int = 3) -> PatternSpec:
 @pytest.fixture(scope="module")
 def poisson() -> EventStream:
     """Four types that arrive independently, x independent of everything; 4 in a window each."""
-    rng = np.random.default_rng(7)
-    times = np.sort(rng.integers(0, 10_000_000, 80_000))
-    events = pd.DataFrame(
-        {"type": rng.choice(list("ABCD"), len(times)), "time": times, "x": rng.random(len(times))}
-    )
-    return EventStream.from_pandas(events, type="type", time="time")
+    return drawn_stream(80_000, "ABCD", seed=7, within=10_000_000, x=uniform)
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,7 @@ from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
+from tests.drawn_events import drawn_stream, normal
 from tests.naive.plans import all_orders, all_trees
 
 TEXT = (
@@ -54,16 +55,9 @@ CASE = PlanningCase(SPEC, STATISTICS)
 
 @pytest.fixture(scope="module")
 def stream() -> EventStream:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "symbol": rng.choice(list("AABCCCCDD"), size=900),
-            "ts": pd.Timestamp("2026-01-05 09:30")
-            + pd.to_timedelta(np.sort(rng.integers(0, 3000, size=900)), unit="s"),
-            "difference": rng.normal(size=900),
-        }
+    return drawn_stream(
+        900, "AABCCCCDD", seed=7, seconds=3000, names=("symbol", "ts"), difference=normal
     )
-    return EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
 def test_numbers_are_wrong_by_at_most_the_factor_and_evenly_in_logarithms() -> None:

@@ -1,4 +1,4 @@
-"""The sweeps of the study are the paper's workloads, and its claims are about what they measure."""
+"""The sweeps of the study are the paper's workloads, and what their pages have as pattern sets and generators."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from cepbench.experiments.studies.liu2011.every_plan import PRINTED
 from cepbench.experiments.studies.liu2011.runs import RATES
 from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
-from cepbench.planning.workloads.model import Workload
-from cepbench.presentation.reporting.claims import Claim, claims
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY, CompanyTrades
 
 SWEEPS = tuple(sorted(path.stem for path in (STUDY.folder / "sweeps").glob("*.toml")))
 EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
-EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
 #: Sweep → its queries, and about how many results the axis of its figure ends at.
 FIGURES = {
@@ -57,7 +54,7 @@ def test_workloads_are_the_papers_in_a_chosen_window(name: str) -> None:
     queries, _ = FIGURES[name]
     workload = study_workload(name, HIERARCHY)
     printed = cep.open_dataset("company-trades/sample").patterns
-    assert tuple(workload.patterns) == queries
+    assert tuple(workload.patterns) == tuple(study_workload(name, None).patterns) == queries
     for query, pattern in workload.patterns.items():
         given = [(variable.type, variable.kind) for variable in pattern.variables]
         assert given == [(variable.type, variable.kind) for variable in printed[query].variables]
@@ -94,6 +91,10 @@ def test_dell_has_the_rate_that_its_stream_is_named_after() -> None:
         assert len(seconds) == 1  # the same time of the stream
 
 
+#: What the results of the pages have as generators.
+SERIES = {*PLANNERS, *drift.ADAPTIVE, PRINTED, "sparse", "dense"}
+
+
 def settings(notebook: str) -> set[str]:
     """What the results of a page have as pattern sets."""
     match notebook:
@@ -109,17 +110,3 @@ def settings(notebook: str) -> set[str]:
             trades = {made.events for made in sweep_of("both").generated.values()}
             return {*(f"{events:,}" for events in trades), "every plan"}
     return set()
-
-
-@EVERY_CLAIM
-def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
-    for test in claim.tests:
-        for side in (test.check.over, test.check.under):
-            series = {*PLANNERS, *drift.ADAPTIVE, PRINTED, "sparse", "dense"}
-            assert side is None or set(side.generators) <= series
-        assert set(test.check.pattern_sets) <= settings(claim.results)
-
-
-def test_every_workload_is_read_by_name() -> None:
-    for name in FIGURES:
-        assert isinstance(study_workload(name, None), Workload)

@@ -43,6 +43,7 @@ from cepbench.experiments.sweeps.sweep_file import read_sweep
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.presentation.figures import interactive, static
 from cepbench.presentation.reporting.verdicts import ledger
+from tests.drawn_events import drawn_stream
 
 #: Plan → partial matches; throughput is their inverse.
 CREATED = {"left-deep": 10, "right-deep": 40}
@@ -231,9 +232,7 @@ def test_survivors_are_those_of_enumeration(types: list[str]) -> None:
 
 
 def test_batches_of_every_size_find_the_same() -> None:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"type": rng.choice(list("ABC"), 300), "ts": np.arange(300)})
-    stream = cep.EventStream.from_pandas(frame, type="type", time="ts")
+    stream = drawn_stream(300, "ABC", seed=3, names=("type", "ts"))
     pattern = cep.parse("PATTERN SEQ(A a, B b, C c) WITHIN 9 units")
     plan = cep.TreePlan((("a", "b"), "c"))
     rows = batch_sizes(pattern, stream, plan, (7, 1_000), ("zstream", "tree"), 2)

@@ -1,4 +1,4 @@
-"""The sweeps of the study are the paper's experiments, and its claims are about what they measure."""
+"""The sweeps of the study are the paper's experiments, and what their pages have as pattern sets and generators."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from cepbench.experiments.sweeps.configuration import SweepConfig
 from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.presentation.reporting.claims import Claim, claims
 from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
 SWEEPS = tuple(sorted(path.stem for path in (STUDY.folder / "sweeps").glob("*.toml")))
 #: Sweep → tickers of its streams: those of its queries, or the most there are.
 TYPES = {"construction": 8, "prefixes": 40, "scalability": 10, "tails": 40}
 EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
-EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
 
 @cache
@@ -128,12 +126,3 @@ def settings_and_series(notebook: str) -> tuple[set[str], set[str]]:
             series = {name for config in configs for name in (*config.methods, *config.sharing)}
             return words, series | {f"saved by {sharing}" for sharing in series}
     return set(), {f"{method}, length 10" for method in METHODS}
-
-
-@EVERY_CLAIM
-def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
-    settings, series = settings_and_series(claim.results)
-    for test in claim.tests:
-        for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= series
-        assert set(test.check.pattern_sets) <= settings
