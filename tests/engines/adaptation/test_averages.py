@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepbench.engines.adaptation.averages import EVENTS, SPAN, Averages
+from cepbench.engines.adaptation.averages import EVENTS, PAIRS, SPAN, Averages
 from cepbench.errors import SnapshotError
 from cepbench.kernels.sampling import ORDERED, SAME, UNORDERED, draw_candidates
 from cepbench.patterns.parse import parse
@@ -103,6 +103,7 @@ def test_averages_are_bounded_and_never_zero() -> None:
     for _ in range(SPAN // EVENTS):
         averages.add(later)
     assert averages.current().statistics.rates == averages.of(later).statistics.rates
+    assert averages.current().packed[1] == PAIRS * SPAN // EVENTS  # drawn in so many rounds
     assert {name for name, _, _ in averages.current().changes(again.current())} == {
         "events per second, a", "events per second, c",
     }  # fmt: skip
