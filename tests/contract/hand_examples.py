@@ -334,6 +334,7 @@ OF_A_PAIR = {
     # Division by zero is infinite.
     "a.x / 0 > b.x": {(0, 2), (0, 4)},
     "b.x < 5": {(0, 4), (1, 4)},
+    "a.x != b.x AND a.s != b.s": {(0, 2)},
 }
 
 #: The window is closed to the nanosecond.
