@@ -266,6 +266,8 @@ STREAMS: dict[tuple[str, str], set[Any]] = {
             ("B@1 A@2 B@3 C@4 C@5 A@6 C@7", {(1, (1, 0, 3)), (1, (5, 2, 6))}),
         )
     },
+    # What forbids is kept to the end of the window after the match, whatever arrives then.
+    ("AND(C c, NOT(A n)) WITHIN 2 units", "A@1 C@3" + " C@5" * 64): {(p,) for p in range(2, 66)},
 }  # fmt: skip
 
 #: By arrival, on the first stream.
