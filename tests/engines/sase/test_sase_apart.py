@@ -125,6 +125,12 @@ def test_room_for_runs_is_kept_and_given_back(evaluator: str) -> None:
     later = pd.DataFrame({"type": ["A", "B"], "time": 20, "x": 0})
     detector.push(stream_of(later))
     assert len(detector.snapshot()["run/engines/0/pool/runs"]) == 32
+    # A run that accepts gives its room back at once.
+    text = "PATTERN SEQ(A a, B b) STRATEGY next WITHIN 99 units"
+    detector = Detector(text, evaluator=evaluator)
+    detector.push(stream_of(events_of(" ".join(f"A@{t} B@{t + 1}" for t in range(0, 90, 2)))))
+    assert detector.metrics().matches == 45
+    assert len(detector.snapshot()["run/engines/0/pool/runs"]) == 32
 
 
 def test_the_moves_of_figure_7() -> None:
