@@ -118,6 +118,14 @@ def test_runs_as_old_as_the_window_outlive_the_removal_of_older_ones(name: str) 
 
 
 @pytest.mark.kernel
+def test_an_event_that_is_interrupted_before_a_run_as_old_as_the_window() -> None:
+    """There is no room for the last root of its matches."""
+    events = pd.DataFrame({"type": ["A"] * 4096 + ["B"], "time": range(4097), "x": range(4097)})
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4096 units"
+    assert evaluate(text, stream_of(events), evaluator="sase").metrics.matches == 4096
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("strategy", ["any", "next", "partition_contiguity(s)"])
 @given(data=st.data())
 @examples(3)
