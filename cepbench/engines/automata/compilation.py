@@ -307,23 +307,21 @@ def event_selection(automaton: Automaton) -> Automaton:
         formula = edge.formula
         if edge.kind != "ignore":
             return formula
-        nothing = replace(formula, event=None)
         match strategy.name:
             case "any":
-                return nothing
+                return formula
             case "strict_contiguity":
-                return replace(nothing, never=True)
+                return replace(formula, never=True)
             case "partition_contiguity":
                 assert strategy.attribute is not None
-                return replace(
-                    nothing, negated=replace(formula, equivalences=(strategy.attribute,))
-                )
+                its_partition = replace(formula, equivalences=(strategy.attribute,))
+                return replace(formula, negated=its_partition)
             case "next":
                 kind = "take" if automaton.states[edge.state].kind == "loop" else "begin"
                 selected = automaton.edge(edge.state, kind).formula
                 if selected.always:
-                    return replace(nothing, never=True)
-                return replace(nothing, negated=selected)
+                    return replace(formula, never=True)
+                return replace(formula, negated=selected)
         raise UnsupportedPatternError(
             f"STRATEGY {strategy} chooses among complete matches, which an automaton has no edge "
             "for; use STRATEGY next, or evaluate with lazy-nfa or tree"
