@@ -258,12 +258,11 @@ class Valuation(Stateful):
             return changes.totals
         adds = scope == "stream"
         # A tree over the partitions of each group, or of the group alone.
-        sizes = np.bincount(groups, minlength=len(self.keys))
         if adds:
             sizes, parts = np.ones(len(self.keys), np.int64), groups[changes.parts]
             of_part = np.arange(len(self.keys))
         else:
-            parts, of_part = changes.parts, groups
+            sizes, parts, of_part = np.bincount(groups), changes.parts, groups
         bases = 2 * (np.cumsum(sizes) - sizes)
         order = np.argsort(of_part, kind="stable")
         nodes = np.empty(len(order), np.int64)
