@@ -40,6 +40,10 @@ def test_a_shared_prefix_is_counted_once() -> None:
         events=10 + 20 + 30 + 40,
         alone=40 + 30,
     )
+    # Where R may run by the window's product, in a stream of ten seconds.
+    beside = SharingProblem(*its, windowed=True, length=10.0).cost({}, shares_prefixes=True)
+    assert (beside.windowed, beside.alone) == (40 + 30, 0.0)
+    assert (beside.opened, beside.joined) == (1 / 10, 2 / 10)
 
 
 def test_a_shared_end_takes_lanes_and_products() -> None:
