@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -146,6 +146,7 @@ RETURNS = [
 
 @pytest.mark.parametrize("returns", RETURNS)
 @given(stream=streams())
+@example(stream=stream_of([*"ABBABC"], [1, 2, 2, 3, 4, 5]))
 @examples(2)
 def test_columns_of_return_are_those_of_the_list(returns: str, stream: cep.EventStream) -> None:
     y = np.where(np.arange(len(stream)) % 4 == 3, np.nan, stream.attributes["x"] * 7 % 5)
