@@ -242,8 +242,8 @@ def test_a_run_of_missing_items_is_joined_first() -> None:
     )
     workload = cep.Workload(
         {
-            "q1": "PATTERN SEQ(A a, D d) WITHIN 99 units",
-            "q2": "PATTERN SEQ(A a, B b, C c, D d) WHERE b.k = c.k WITHIN 99 units",
+            "q1": "PATTERN SEQ(A z, D d) WITHIN 99 units",
+            "q2": "PATTERN SEQ(A z, B b, C c, D d) WHERE b.k = c.k WITHIN 99 units",
         }
     )
     plan = cep.WorkloadPlan(workload, sources={"q1": None, "q2": "q1"})
@@ -251,7 +251,7 @@ def test_a_run_of_missing_items_is_joined_first() -> None:
         found = cep.evaluate(workload, stream, plan, partial_match_limit=100, output=output)
         assert found["q2"].metrics.matches == 100
     ordered = cep.WorkloadPlan(workload, sources=plan.sources, orders={"q2": ("b", "c")})
-    with pytest.raises(cep.CepbenchError, match=r"more than 100 partial matches over \(a, d, b\)"):
+    with pytest.raises(cep.CepbenchError, match=r"more than 100 partial matches over \(z, d, b\)"):
         cep.evaluate(workload, stream, ordered, partial_match_limit=100)
 
 
