@@ -171,6 +171,7 @@ def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: b
             "stays within max_kleene_events=0.5; widen",
         ),
         ({"least_rate": 19.5}, "within rates from 19.5 to inf .1 of 21."),
+        ({"least_rate": 99.0}, "within rates from 99 to inf .0 of 21."),
         ({"predicates": "2n"}, "predicates is one of n/2, n, not '2n'"),
         ({"cardinalities": {"A": 1.0, "B": 0.0, "C": 2.0}, "sizes": [2]}, "'B' has 0.0 events"),
     ],

@@ -104,9 +104,9 @@ def test_growth_is_the_slope_of_the_logarithms() -> None:
 def test_sentences_have_the_numbers_of_the_tables() -> None:
     costs = table({3: [[8, 8, 2, 32, 8]] * 3, 4: [[8, 8, 4, 32, 16]] * 3})
     ratios = cost_ratios(costs)
-    assert "DP-LD are up to 4 times cheaper than GREEDY's (dense, n predicates, 3 events)" in (
-        gain_of_dynamic_programming(ratios)
-    )
+    # In the order of the table.
+    first = "plans by DP-LD are up to 4 times cheaper than GREEDY's (dense, n predicates, 3 events)"
+    assert first in gain_of_dynamic_programming(ratios)
     assert "cheaper: dense, n (4 times)" in greedy_against_zstream(ratios)
     assert growth_of_costs(cost_growth(costs)).endswith("DP-B's plans grows by 2 (dense, n).")
     nothing = ratios.head(0)
