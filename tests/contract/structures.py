@@ -103,8 +103,9 @@ def structure_cases(draw: st.DrawFn, structure: str) -> ContractCase:
         grouped = any(branch.groups for branch in pattern.branches())
         assume(grouped or not waits(pattern))  # which is refused
     types = re.findall(r"\b[A-D]\b", structure) or ["A", "B"]
+    bound = re.findall(r"(?<!NOT\()\b[A-D]\b", structure)
     most = 8 if INTERPRETED else 14
-    events = draw(event_frames([*types, *sorted({*types})], most=most))
+    events = draw(event_frames([*types, *bound], most=most))
     return ContractCase(pattern, affordable(pattern, events))
 
 

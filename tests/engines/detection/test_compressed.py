@@ -41,6 +41,10 @@ def stream_of(types: list[str], times: list[int]) -> cep.EventStream:
     return cep.EventStream.from_pandas(frame, type="type", time="ts")[3:]
 
 
+#: In which each pattern and branch has matches, sets of several events among them.
+OF_EACH = stream_of([*"ABBABCA"], [1, 2, 2, 3, 4, 5, 6])
+
+
 @st.composite
 def streams(draw: st.DrawFn) -> cep.EventStream:
     types = draw(st.lists(st.sampled_from("ABC"), max_size=11))
@@ -87,6 +91,7 @@ def table_of(frame: pd.DataFrame) -> dict[int, int]:
 
 @pytest.mark.parametrize("text", PATTERNS)
 @given(stream=streams(), size=st.integers(1, 12))
+@example(stream=OF_EACH, size=2)
 @examples(2)
 def test_everything_said_is_true_of_the_list(text: str, stream: cep.EventStream, size: int) -> None:
     pattern = cep.parse(text)
@@ -146,7 +151,7 @@ RETURNS = [
 
 @pytest.mark.parametrize("returns", RETURNS)
 @given(stream=streams())
-@example(stream=stream_of([*"ABBABC"], [1, 2, 2, 3, 4, 5]))
+@example(stream=OF_EACH)
 @examples(2)
 def test_columns_of_return_are_those_of_the_list(returns: str, stream: cep.EventStream) -> None:
     y = np.where(np.arange(len(stream)) % 4 == 3, np.nan, stream.attributes["x"] * 7 % 5)
