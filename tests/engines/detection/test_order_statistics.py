@@ -159,9 +159,9 @@ def test_sums_of_values_of_any_size(values: st.SearchStrategy, data: st.DataObje
         number, *values = row.values
         its_number, *its, size = due[row[:3]]
         assert number == its_number
-        for value, its_value, divisor in zip(values, its, (1, number), strict=True):
-            # An average is computed of smaller values, which are then no less than 2^-562.
-            least = 0 if divisor == 1 else 2.0**-560
+        # An average is computed of smaller values, which are then no less than 2^-562.
+        bounds = (1, 0), (number, 2.0**-560)
+        for value, its_value, (divisor, least) in zip(values, its, bounds, strict=True):
             if its_value is None:
                 assert value is None
             else:
