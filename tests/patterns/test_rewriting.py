@@ -125,7 +125,7 @@ def test_a_rule_keeps_the_matches(rule: str, data: st.DataObject) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("rule", EXAMPLES)
 @given(data=st.data())
-@examples(2)
+@examples(4)
 def test_an_engine_runs_what_is_left(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))
     pattern = cep.rewrite(case.pattern, time="ts").pattern
