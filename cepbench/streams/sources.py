@@ -365,7 +365,6 @@ def lobster_day(file: str | Path) -> date:
     return day
 
 
-@lru_cache(maxsize=8)
 def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     """The events of a small file of a kind in :data:`FORMATS`, and its malformed rows.
 
@@ -373,6 +372,16 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``. A
     DatasetError if the file cannot be read.
     """
+    try:
+        its = file.stat()
+    except OSError as error:
+        raise DatasetError(f"{file} cannot be read: {error}") from error
+    return _read_source(file, kind, its.st_mtime_ns, its.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read_source(file: Path, kind: str, changed: int, size: int) -> tuple[pa.Table, pd.DataFrame]:
+    """As :func:`read_source`, of a file as it is since a time."""
     form = FORMATS[kind]
     day = lobster_day(file) if form is LOBSTER else None
     pieces = list(read_rows(file, form, day=day))

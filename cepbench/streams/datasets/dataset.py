@@ -267,11 +267,14 @@ class Dataset:
             from cepbench.streams.row_groups import TICKS, bound
 
             kind = table.schema.field(TIME).type
-            ticks = [
-                None if its is None else bound(its, kind, TIME).value * TICKS[kind.unit]
+            low, high = (
+                None
+                if its is None
+                else np.searchsorted(
+                    stream.timestamps, bound(its, kind, TIME).value * TICKS[kind.unit]
+                )
                 for its in (start, end)
-            ]
-            low, high = (its and np.searchsorted(stream.timestamps, its) for its in ticks)
+            )
             stream = stream[low:high]
         return stream if types is None else stream.of_types(types)
 
