@@ -327,6 +327,16 @@ def test_a_slice_begins_with_its_start_and_ends_before_its_end(catalogue: Path) 
     assert [len(early.stream(start=epoch)), len(early.stream(end=epoch))] == [2, 1]
 
 
+def test_a_file_that_is_neither_parquet_nor_a_source(catalogue: Path) -> None:
+    with_quick(catalogue)
+    file = catalogue / "ten-symbols" / "dataset.toml"
+    declared = file.read_text(encoding="utf-8").replace('"data/quick"', '"quick.csv"')
+    file.write_text(declared.replace('"on first use"', '"committed"'), encoding="utf-8")
+    (catalogue / "ten-symbols" / "quick.csv").write_text("symbol,ts\nA,1\n")
+    with pytest.raises(DatasetError, match=r"quick\.csv cannot be read as Parquet"):
+        cep.open_dataset("ten-symbols/quick").stream()
+
+
 def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) -> None:
     with_quick(catalogue)
     digest = stream_checksum(cep.open_dataset("ten-symbols/quick").stream())
