@@ -350,6 +350,16 @@ CALLS: dict[str, Call] = {
     "adaptation_policy": Call(
         decorated(cep.adaptation_policy), function=len, name="mine", foresees=False, amortizes=False,
     ),
+    "sweep": Call(
+        cep.sweep, patterns={"p": PATTERN}, stream=STREAM, generators=["GREEDY"], evaluators=None,
+        repetitions=1, seconds=0, seed=0, on_progress=None,
+    ),
+    "sweep, drawn patterns": Call(
+        cep.sweep, patterns=1, stream=STREAM, pattern_sets=["sequence"], sizes=[2],
+        window="20 units", attribute="x", max_partial_matches=1e5, generators=["GREEDY"],
+        repetitions=1, seconds=0,
+    ),
+    "Result.in_whole_stream": Call(RESULT.in_whole_stream, stream=STREAM),
     "summarize": Call(
         cep.summarize, results=MEASURED, metrics=["peak_bytes"], seed=0, resamples=9,
     ),

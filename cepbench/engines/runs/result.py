@@ -26,6 +26,7 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 
 #: Matches that are printed.
 _SHOWN = 10
@@ -183,8 +184,8 @@ class Numbered(Protocol):
 
 
 def check_evaluated(stream: EventStream, events: int) -> None:
-    """Raise a StreamError if a stream has another number of events than the one that was evaluated."""
-    if len(stream) != events:
+    """Raise a StreamError if it is no stream, or has another number of events than the evaluated one."""
+    if len(stream_from(stream)) != events:
         raise StreamError(
             f"the result is that of a stream of {events:,} events, and this one has {len(stream):,}; give "
             "the stream that was evaluated, which is the part"
