@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import cepbench as cep
+from cepbench.experiments.sweeps.cells import results_frame
 from cepbench.planning.planners.budget import Budget
 from cepbench.planning.statistics.measure import sample_statistics
 from cepbench.streams.company_trades import CompanyTrades
@@ -28,6 +29,7 @@ from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
+from tests.experiments.made_rows import made_rows
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
 FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspace(0, 1, 20)})
@@ -47,6 +49,11 @@ ROWS = cep.parse(
     dialect="match_recognize",
 )
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
+MEASURED = results_frame(
+    made_rows(
+        lambda run: {"peak_bytes": 1 + run.number}, number=range(6), generator=("DP-B", "GREEDY")
+    )
+)
 
 
 class Odd:
@@ -329,6 +336,40 @@ CALLS: dict[str, Call] = {
     "match_timeline": Call(
         timeline, stream=STREAM, matches=RESULT, pattern=PATTERN, highlight=0, attribute=None,
         windows=None,
+    ),
+    "value_series": Call(cep.value_series, result=cep.aggregate(COUNTED, STREAM)),
+    "trace": Call(
+        cep.trace, pattern=PATTERN, stream=STREAM, type=None, time=None, evaluator="sase-basic",
+        missing_types="warn",
+    ),
+    "automaton": Call(cep.automaton, pattern=PATTERN),
+    "rewrite": Call(cep.rewrite, pattern=PATTERN, time=None),
+    "plan_stakes": Call(cep.plan_stakes, pattern=PATTERN, statistics=STATISTICS),
+    "Either": Call(cep.Either, left="a", right="b"),
+    "adapt": Call(cep.adapt, pattern=PATTERN, stream=STREAM, type=None, time=None),
+    "adaptation_policy": Call(
+        decorated(cep.adaptation_policy), function=len, name="mine", foresees=False, amortizes=False,
+    ),
+    "sweep": Call(
+        cep.sweep, patterns={"p": PATTERN}, stream=STREAM, generators=["GREEDY"], evaluators=None,
+        repetitions=1, seconds=0, seed=0, on_progress=None,
+    ),
+    "sweep, drawn patterns": Call(
+        cep.sweep, patterns=1, stream=STREAM, pattern_sets=["sequence"], sizes=[2],
+        window="20 units", attribute="x", max_partial_matches=1e5, generators=["GREEDY"],
+        repetitions=1, seconds=0,
+    ),
+    "Result.in_whole_stream": Call(RESULT.in_whole_stream, stream=STREAM),
+    "summarize": Call(
+        cep.summarize, results=MEASURED, metrics=["peak_bytes"], seed=0, resamples=9,
+    ),
+    "paired_ratios": Call(
+        cep.paired_ratios, results=MEASURED, metric="peak_bytes", generator="DP-B",
+        baseline="GREEDY", by=["size"], run={}, baseline_run={}, seed=0, resamples=9,
+    ),
+    "compare_sweeps": Call(
+        cep.compare_sweeps, first=MEASURED, second=MEASURED, metrics=["peak_bytes"], by=[],
+        names=None, seed=0, resamples=9,
     ),
     "plan_generator": Call(
         decorated(cep.plan_generator), function=len, name="MINE", kind="order", exact=False,

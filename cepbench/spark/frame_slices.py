@@ -38,8 +38,8 @@ class FrameSlices(SlicedEvents):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns that there are."""
-        return arrow_schema(self.source)
+        """The columns that are read."""
+        return arrow_schema(self.source, self.columns.all_names)
 
     def hierarchy(self) -> None:
         """A DataFrame states no concepts."""

@@ -14,12 +14,13 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.files import user_path
 from cepbench.patterns.times import read_columns
+from cepbench.streams.arrow import FARTHEST
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -145,9 +146,11 @@ def column(name: str) -> Column:
 
 
 def ticks_of(df: DataFrame, time: str) -> Column:
-    """Times in ticks."""
+    """Times in ticks; of those beyond all that a stream may have, which its making refuses, the farthest."""
     micros = microseconds(df, time)
-    return column(time).cast("bigint") if micros is None else micros * 1000
+    its, factor = (column(time).cast("bigint"), 1) if micros is None else (micros, 1000)
+    most = FARTHEST // factor
+    return F.when(its > most, most).when(its < -most, -most).otherwise(its) * factor
 
 
 def microseconds(df: DataFrame, time: str) -> Column | None:
@@ -169,9 +172,22 @@ def compared(df: DataFrame, key: str) -> Column:
     return its
 
 
-def arrow_schema(df: DataFrame) -> pa.Schema:
-    """The schema of the rows in Arrow, in workers."""
-    return to_arrow_schema(df.schema, timezone="UTC")
+def arrow_schema(df: DataFrame, names: Sequence[str]) -> pa.Schema:
+    """The schema of some columns in Arrow, in workers.
+
+    A StreamError if Arrow has no type for one.
+    """
+    fields = []
+    for name in names:
+        its = df.schema[name]
+        try:
+            fields.append(to_arrow_schema(StructType([its]), timezone="UTC").field(0))
+        except PySparkTypeError as error:
+            raise StreamError(
+                f"Arrow has no type for column {name!r}, {its.dataType.simpleString()}; cast it to a "
+                "number or a text"
+            ) from error
+    return pa.schema(fields)
 
 
 #: Types that Spark does not have, and those that hold their values.

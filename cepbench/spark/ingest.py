@@ -230,7 +230,7 @@ def ingest_lobster(
     direction) and ``sequence``. Messages without an order (auctions, trading halts) are
     quarantined.
     """
-    dated = [(file, date or lobster_day(file)) for file in source_files(files, LOBSTER)]
+    dated = [(file, lobster_day(file, date)) for file in source_files(files, LOBSTER)]
     return _ingest(spark, LOBSTER, dated, path, sort, hierarchy, progress)
 
 

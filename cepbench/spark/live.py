@@ -131,7 +131,9 @@ def detect_stream(
     pattern = pattern_from(pattern)
     check_is_builtin(evaluator, EVALUATORS, "cep.evaluate")
     columns = Columns.of(df, time, type, pattern.attributes, text(id, "id", StreamError))
-    check_fit(pattern, columns.stream(arrow_schema(df).empty_table()))
+    names = columns.all_names
+    schema = arrow_schema(df, names)
+    check_fit(pattern, columns.stream(schema.empty_table()))
     if not df.isStreaming:
         raise StreamError("df is not a stream; use cep.spark.detect")
     marks = [field.name for field in df.schema if _WATERMARK in field.metadata]
@@ -149,8 +151,6 @@ def detect_stream(
     if key is not None:
         check_key(pattern, key)
     number = whole(detectors, "detectors", EvaluationError, least=1) if key is not None else 1
-    names = columns.all_names
-    schema = pa.schema([arrow_schema(df).field(name) for name in names])
     detection = LiveDetection(pattern, plan, evaluator, columns, schema, key, number)
     chosen = EVALUATORS.find(detection.detector().evaluator)
     if not chosen.snapshots:

@@ -19,6 +19,8 @@ def how_to_make_times(name: str, kind: pa.DataType) -> str:
 
     if pa.types.is_string_view(kind):  # as Polars exports texts
         return f"frame.with_columns(polars.col({name!r}).str.to_datetime())"
+    if str(kind).startswith("extension<pandas.period"):
+        return f"frame[{name!r}].dt.to_timestamp()"
     call = f"pandas.to_datetime(frame[{name!r}]"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return f"{call}, unit='s') if the numbers are seconds, {UNIT_OF_TIMES}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,9 @@ Made = TypeVar("Made")
 
 #: Timestamp differences, and a timestamp plus a window, must fit 64 bits.
 FARTHEST = 2**62 - 1
+
+#: Readers that were read. They have no rows any more, and do not say so.
+_READ: WeakSet[pa.RecordBatchReader] = WeakSet()
 
 #: Floats tell decimals of so many significant digits apart, and hold powers of ten up to this one.
 _DIGITS, _LARGEST_POWER = 15, 22
@@ -194,6 +198,13 @@ def _table_from(given: Any) -> pa.Table:
         return pa.Table.from_batches([given])
     if isinstance(given, pa.Table):
         return given
+    if isinstance(given, pa.RecordBatchReader):
+        if given in _READ:
+            raise StreamError(
+                "this RecordBatchReader was read before, and has no more rows; read it once, into a "
+                "pyarrow.Table by read_all(), or into a stream by cep.EventStream.from_arrow"
+            )
+        _READ.add(given)
     # An index of pandas would become a column.
     if hasattr(given, "__arrow_c_stream__") and not comes_from(given, "pandas", "DataFrame"):
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from cepbench.arguments import kind_of, text, texts
 from cepbench.errors import DatasetError, StreamError, did_you_mean
@@ -75,7 +76,11 @@ def stream_of_parquet(
         pruned = dataset
         if keep is not None:
             pruned = with_row_groups_of(dataset, type, keep, wanted_rows)
-        table = pruned.to_table(columns=columns, filter=wanted_rows)
+        try:
+            table = pruned.to_table(columns=columns, filter=wanted_rows)
+        except pa.ArrowInvalid:
+            _refuse_column(pruned, columns, wanted_rows, path)
+            raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
@@ -92,6 +97,21 @@ def stream_of_parquet(
         stream = replace(stream, positions=places)
     stream = replace(stream, hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)
+
+
+def _refuse_column(
+    dataset: ds.Dataset, columns: list[str], rows: ds.Expression | None, path: Any
+) -> None:
+    """Raise a DatasetError if a column has a value that the type of all files together does not hold."""
+    for name in columns:
+        try:
+            dataset.to_table(columns=[name], filter=rows)
+        except pa.ArrowInvalid as error:
+            raise DatasetError(
+                f"column {name!r} of {path} cannot be read as {dataset.schema.field(name).type}, the "
+                f"type for all its files: {error}; write it with one type in all files, or leave it out "
+                "by attributes="
+            ) from error
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:

@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepbench.arguments import shown
 from cepbench.errors import DatasetError
 from cepbench.files import user_path
 from cepbench.streams.arrow import FARTHEST
@@ -352,8 +353,17 @@ def source_files(files: str | Path | Iterable[str | Path], form: SourceFormat) -
     return [file.resolve() for file in listed]
 
 
-def lobster_day(file: str | Path) -> date:
-    """The day in the name of a LOBSTER file; a DatasetError if there is none, or more than one."""
+def lobster_day(file: str | Path, given: date | None = None) -> date:
+    """The day of a LOBSTER file: the given one, or else the one in its name.
+
+    A DatasetError if that is no day, or the name has none, or more than one.
+    """
+    if given is not None:
+        if type(given) is not date:  # which a datetime is too
+            raise DatasetError(
+                f"date= is a day such as datetime.date(2012, 6, 21), not {shown(given)}"
+            )
+        return given
     found = re.findall(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", Path(file).name)
     try:
         (day,) = {date.fromisoformat(text) for text in found}
@@ -365,7 +375,6 @@ def lobster_day(file: str | Path) -> date:
     return day
 
 
-@lru_cache(maxsize=8)
 def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     """The events of a small file of a kind in :data:`FORMATS`, and its malformed rows.
 
@@ -373,6 +382,16 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     files, without ``sequence``; the rows ``file``, ``row`` (from 1), ``text`` and ``reason``. A
     DatasetError if the file cannot be read.
     """
+    try:
+        its = file.stat()
+    except OSError as error:
+        raise DatasetError(f"{file} cannot be read: {error}") from error
+    return _read_source(file, kind, its.st_mtime_ns, its.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read_source(file: Path, kind: str, changed: int, size: int) -> tuple[pa.Table, pd.DataFrame]:
+    """As :func:`read_source`, of a file as it is since a time."""
     form = FORMATS[kind]
     day = lobster_day(file) if form is LOBSTER else None
     pieces = list(read_rows(file, form, day=day))

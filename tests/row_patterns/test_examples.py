@@ -76,6 +76,13 @@ def test_several_partitions_come_in_the_order_of_their_first_rows() -> None:
     assert [row[0] for row in found] == ["ACME"] * 3 + ["ABC"] * 3
 
 
+def test_equal_keys_are_one_partition() -> None:
+    frame = pd.DataFrame({"type": "A", "ts": range(6), "k": [0.0, None, -0.0, 2.0, None, 0.0]})
+    query = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k MEASURES COUNT(*) AS n PATTERN (A+))"
+    found = cep.evaluate(cep.parse(query, dialect="match_recognize"), frame, type="type", time="ts")
+    assert found.matches["n"].tolist() == [3, 2, 1]
+
+
 def test_rows_in_the_order_of_the_query() -> None:
     query = V_SHAPE.format(rows="") + "ORDER BY MR.symbol, MR.start_tstamp DESC"
     assert [row[1] for row in rows(query, ACME)] == [14, 10, 5]

@@ -412,7 +412,8 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
     frame = pd.DataFrame(
         {"ts": pd.date_range("2026-01-05", periods=40, freq="s"), "type": ["A", "B"] * 20}
     )
-    df = spark.createDataFrame(frame)
+    # Arrow has no intervals of months.
+    df = spark.createDataFrame(frame).withColumn("lag", F.expr("INTERVAL '1' MONTH"))
     text = "PATTERN SEQ(A a, B b) WITHIN 2 seconds"
     options: dict[str, Any] = {"time": "ts", "type": "type", "output": "arrow"}
     expected = cep.evaluate(
@@ -422,6 +423,11 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
     assert rows(found) == Counter(expected.matches.itertuples(index=False, name=None))
     nothing = cep.spark.detect(df.limit(0), text, slices=1, **options)
     assert (nothing.num_rows, nothing.column_names) == (0, ["a", "b"])
+    with pytest.raises(StreamError, match="no type for column 'lag', interval month"):
+        cep.spark.detect(df, text.replace("WITHIN", "WHERE [lag] WITHIN"), **options)
+    never = F.when(F.col("type") == "A", F.col("ts")).otherwise(F.expr("TIMESTAMP'9999-12-31'"))
+    with pytest.raises(StreamError, match="'ts' does not fit nanoseconds"):
+        cep.spark.detect(df.withColumn("ts", never), text, slices=3, **options)
 
 
 @pytest.mark.parametrize(

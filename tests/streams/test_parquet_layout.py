@@ -191,6 +191,10 @@ def test_columns_of_all_files(frame: pd.DataFrame, tmp_path: Path) -> None:
         *(("A" if i % 2 == 0 else "B", float(i), None, i + 1.0, None) for i in range(4)),
         *(("A" if i % 2 == 0 else "B", float(i), "k", 0.5, 1) for i in range(4, 8)),
     ]
+    frame.iloc[-1:].assign(n=2**53 + 1).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(DatasetError, match=r"column 'n' of .* cannot be read as double.* 900719"):
+        EventStream.from_parquet(tmp_path)
+    assert len(EventStream.from_parquet(tmp_path, attributes=["x"])) == 9
     frame.assign(x="text").to_parquet(tmp_path / "2.parquet")
     with pytest.raises(
         DatasetError, match=r"column 'x' has type double in .*0\.parquet and string"

@@ -298,6 +298,10 @@ def test_the_day_in_a_file_name() -> None:
     for name in ("AAPL.csv", "2012-06-21_2012-06-22.csv", "AAPL_2012-13-41.csv"):
         with pytest.raises(DatasetError, match="date="):
             lobster_day(name)
+    assert lobster_day("x.csv", DAY) == DAY
+    for wrong in ("2012-06-21", datetime(2012, 6, 21), 5):
+        with pytest.raises(DatasetError, match="date= is a day"):
+            lobster_day("x.csv", wrong)
 
 
 PRICES = st.lists(

@@ -21,6 +21,7 @@ from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.tables import QueryRows, arrow_of, frame_of, shown_number
 from cepbench.engines.detection.planned import sampled_queries
 from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.runs.result import check_evaluated
 from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.sharing.generate import is_worth_planning, plan_workload
@@ -79,10 +80,12 @@ class _Values:
         Raises
         ------
         StreamError
-            If the stream has no positions in a whole stream.
+            If the stream has no positions in a whole stream, or another number of events than the
+            aggregated one.
         """
         if self.at:
             return self
+        check_evaluated(stream, self.metrics.events)
         places = stream.whole_positions()
         moved = {
             name: its._replace(rows=its.rows.at_positions(places))

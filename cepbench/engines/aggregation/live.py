@@ -297,8 +297,11 @@ def ticks_of(time: Any, window: Window) -> int:
             return int(time)
     elif not isinstance(time, int | float | str | np.integer | np.floating):
         try:
-            if not pd.isna(time):
-                return nanoseconds(time)
+            return nanoseconds(time)
+        except pd.errors.OutOfBoundsDatetime as error:
+            raise EvaluationError(
+                f"the time of a value, {time}, does not fit nanoseconds (years 1678 to 2262)"
+            ) from error
         except (TypeError, ValueError, OverflowError):
             pass
     due = "a datetime" if window.is_datetime else "an integer"

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepbench.engines.runs.arrow_matches import event_values, own_name
 from cepbench.errors import PatternError, StreamError, did_you_mean
@@ -113,7 +114,10 @@ class EventTable:
         count = len(self._stream)
         codes = np.zeros(count, np.int64)
         for name in names:
-            its = self.values(name).dictionary_encode(null_encoding="encode").indices.to_numpy()
+            values = self.values(name)
+            if pa.types.is_floating(values.type):
+                values = pc.add(values, 0.0)  # -0 is 0
+            its = values.dictionary_encode(null_encoding="encode").indices.to_numpy()
             codes = codes * (int(its.max(initial=0)) + 1) + its
             codes = np.unique(codes, return_inverse=True)[1]
         _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)

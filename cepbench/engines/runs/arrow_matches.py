@@ -19,6 +19,9 @@ from cepbench.streams.given import stream_from
 #: Metadata of a column ``branch`` that is a variable's.
 _VARIABLE = {b"cepbench": b"variable"}
 
+#: Metadata of a column of RETURN that has no positions.
+VALUE = {b"cepbench": b"value"}
+
 
 def match_schema(pattern: Pattern) -> pa.Schema:
     """One column per positive variable: int64 positions, or lists of them for a Kleene variable.
@@ -118,10 +121,10 @@ def with_events(
         if field.name == "branch" and last and field.metadata != _VARIABLE:
             continue
         positions = column.values if pa.types.is_large_list(field.type) else column
-        if not pa.types.is_integer(positions.type):
+        if not pa.types.is_integer(positions.type) or field.metadata == VALUE:
             raise EvaluationError(
-                f"the column {field.name!r} of the matches has type {field.type}, and holds no "
-                "positions; give them as Result.arrow has them"
+                f"the column {field.name!r} of the matches, of type {field.type}, holds no positions; "
+                "give them as Result.arrow has them, and without RETURN or with variables alone in it"
             )
         _check_positions(positions, field.name, len(stream))
         if places is not None:

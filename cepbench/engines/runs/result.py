@@ -22,10 +22,11 @@ from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import BranchMatches, picked
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.work import WORDS, Work
-from cepbench.errors import EvaluationError
+from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 
 #: Matches that are printed.
 _SHOWN = 10
@@ -180,6 +181,15 @@ class Numbered(Protocol):
     def picked(self, numbers: Sequence[int]) -> tuple[BranchMatches, ...]:
         """The matches of these ascending numbers, by branch, with positions in the evaluated stream."""
         ...
+
+
+def check_evaluated(stream: EventStream, events: int) -> None:
+    """Raise a StreamError if it is no stream, or has another number of events than the evaluated one."""
+    if len(stream_from(stream)) != events:
+        raise StreamError(
+            f"the result is that of a stream of {events:,} events, and this one has {len(stream):,}; give "
+            "the stream that was evaluated, which is the part"
+        )
 
 
 @dataclass(frozen=True)
@@ -419,8 +429,10 @@ class Result:
         Raises
         ------
         StreamError
-            If the stream has no positions in a whole stream.
+            If the stream has no positions in a whole stream, or another number of events than the
+            evaluated one.
         """
+        check_evaluated(stream, self.metrics.events)
         kept = (self.found, self.graph, self.values)
         if all(its is None for its in kept) and (self.counted is None or stream.positions is None):
             return self

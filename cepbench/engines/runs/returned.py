@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepbench.engines.runs.arrow_matches import event_values, taken
+from cepbench.engines.runs.arrow_matches import VALUE, event_values, taken
 from cepbench.engines.runs.graph_matches import graph_values
 from cepbench.engines.runs.kernels.values import MAX, MIN, SUM, Aggregates, Rows
 from cepbench.engines.runs.rooted_graph import RootedGraph
@@ -40,8 +40,7 @@ def returned_table(
     variable, where a value is missing, and for the first, the last and aggregates other than
     ``count`` of no events.
     """
-    rows = _Rows(matches, events, first, places)
-    return pa.table({column.name: rows.column(column) for column in pattern.returns})
+    return _table(pattern, _Rows(matches, events, first, places))
 
 
 def values_suffice(pattern: Pattern) -> bool:
@@ -90,8 +89,17 @@ def values_table(
     """As :func:`returned_table`, from the values of matches, with the aggregates of
     :func:`aggregates_of`.
     """
-    rows = _ValueRows(values, pattern, events, first, places)
-    return pa.table({column.name: rows.column(column) for column in pattern.returns})
+    return _table(pattern, _ValueRows(values, pattern, events, first, places))
+
+
+def _table(pattern: Pattern, rows: _Rows) -> pa.Table:
+    """The columns that a pattern returns; those that are no positions say so."""
+    columns = [rows.column(column) for column in pattern.returns]
+    fields = [
+        pa.field(its.name, column.type, metadata=None if isinstance(its.value, str) else VALUE)
+        for its, column in zip(pattern.returns, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def aggregates_of(returns: Sequence[Returned]) -> list[tuple[int, Attribute]]:

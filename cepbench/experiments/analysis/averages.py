@@ -14,11 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import seed as valid_seed
+from cepbench.arguments import whole
+from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.common_patterns import common_rows
 from cepbench.seeds import rng_for
 
 #: Resamples of a bootstrap.
 RESAMPLES = 2_000
+
+#: All of them are in memory at once.
+MOST_RESAMPLES = 1_000_000
 
 #: Share of the resamples that an interval covers.
 CONFIDENCE = 0.95
@@ -56,6 +62,14 @@ WORST_CASE = Statistic(np.max, has_interval=False)
 
 def _numbers(rows: pd.DataFrame, metric: str) -> np.ndarray:
     return rows[metric].to_numpy(float)
+
+
+def resampling_from(seed: Any, resamples: Any) -> tuple[int, int]:
+    """The seed and the number of resamples of a bootstrap, or an ExperimentError."""
+    return (
+        valid_seed(seed, ExperimentError),
+        whole(resamples, "resamples", ExperimentError, least=1, most=MOST_RESAMPLES),
+    )
 
 
 def averages(

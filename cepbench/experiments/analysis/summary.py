@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import choice
+from cepbench.arguments import choice, shown, texts
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.averages import (
     MEAN,
@@ -22,6 +22,7 @@ from cepbench.experiments.analysis.averages import (
     Statistic,
     averages,
     median,
+    resampling_from,
 )
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK, as_measured
 
@@ -91,6 +92,8 @@ def summarize(
         If a metric is unknown.
     """
     results = as_measured(results)
+    metrics = texts(metrics, "metrics", ExperimentError)
+    seed, resamples = resampling_from(seed, resamples)
     run = runs_of(results)
     # Regimes have different patterns, so that runs of one are not compared with runs of another.
     outer = ["pattern_set", *(["regime"] if "regime" in run else [])]
@@ -151,6 +154,8 @@ def paired_ratios(
     ExperimentError
         If the metric, a generator or a column in ``by`` is unknown, or a run must be chosen.
     """
+    by = texts(by, "by", ExperimentError)
+    seed, resamples = resampling_from(seed, resamples)
     pairs = log_ratios(
         results, metric, generator, baseline, by, run=run, baseline_run=baseline_run
     ).assign(generator=generator, baseline=baseline)
@@ -182,6 +187,11 @@ def log_ratios(
     results = as_measured(results)
     for column in by:
         choice(column, "by", _GROUPED_BY, ExperimentError)
+    for name, chosen in {"run": run, "baseline_run": baseline_run}.items():
+        if not isinstance(chosen, Mapping):
+            raise ExperimentError(
+                f"{name} must be a mapping such as {{'evaluator': 'tree'}}, not {shown(chosen)}"
+            )
     varied = [
         name for name in VARIED if name in {*by, *run, *baseline_run} or name in runs_of(results)
     ]

@@ -23,9 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import choice
+from cepbench.arguments import choice, shown, texts
 from cepbench.errors import ExperimentError
-from cepbench.experiments.analysis.averages import RESAMPLES, Statistic, with_interval
+from cepbench.experiments.analysis.averages import (
+    RESAMPLES,
+    Statistic,
+    resampling_from,
+    with_interval,
+)
 from cepbench.experiments.analysis.common_change import LEAST_RUNS, common_change
 from cepbench.experiments.analysis.significance import adjusted, sign_flip_p_values
 from cepbench.experiments.analysis.summary import (
@@ -205,8 +210,16 @@ def compare_sweeps(
         pattern and run in common, or a pattern has other numbers of matches in both although the
         data is the same: then one of the engines is wrong, and no speed is worth comparing.
     """
+    metrics = texts(metrics, "metrics", ExperimentError)
+    by = texts(by, "by", ExperimentError)
     for column in by:
         choice(column, "by", ("pattern_set", "size"), ExperimentError)
+    if names is not None:
+        two = texts(names, "names", ExperimentError)
+        if len(two) != 2:
+            raise ExperimentError(f"names are two different texts, not {shown(names)}")
+        names = (two[0], two[1])
+    seed, resamples = resampling_from(seed, resamples)
     tables = read_sweep_table(first), read_sweep_table(second)
     called = names or _names(first, second)
     same_data = same_data_of(*tables)

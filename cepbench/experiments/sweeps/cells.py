@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+from cepbench.arguments import kind_of
 from cepbench.errors import ExperimentError
 
 #: The plan was evaluated.
@@ -229,12 +230,30 @@ _NAMING = {
 }  # fmt: skip
 
 
+#: Columns of every table of results.
+_NEEDED = (
+    "pattern_set", "size", "pattern_id", "generator", "plan_kind", "evaluator", "strategy", "alpha",
+    "status",
+)  # fmt: skip
+
+
 def as_measured(results: pd.DataFrame) -> pd.DataFrame:
     """A results table with names as they were before it was a CSV file.
 
     There empty texts are missing, names of digits are numbers, and whole numbers beside missing ones
     have a fraction.
+
+    An ExperimentError if it is no DataFrame, or has no columns of runs.
     """
+    if not isinstance(results, pd.DataFrame):
+        raise ExperimentError(
+            f"results must be a DataFrame, as cep.read_results returns it, not {kind_of(results)}"
+        )
+    for name in _NEEDED:
+        if name not in results:
+            raise ExperimentError(
+                f"the results have no column {name!r}; give all columns of cep.read_results"
+            )
     found = {}
     for name, empty in _NAMING.items():
         if name not in results:

@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cepbench.arguments import kind_of
 from cepbench.errors import ExperimentError
 from cepbench.experiments.sweeps.cells import (
     NO_OPTIONS,
@@ -212,6 +213,8 @@ def read_results(path: str | Path) -> pd.DataFrame:
     An ExperimentError if the folder holds no sweep, a journal is damaged, or a file is no results
     table.
     """
+    if not isinstance(path, str | Path):
+        raise ExperimentError(f"the folder or the table of a sweep is a path, not {kind_of(path)}")
     folder = user_path(path)
     if folder.is_file():
         return frame_of(read_table(folder))

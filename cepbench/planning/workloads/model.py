@@ -31,8 +31,8 @@ _PRINTED = re.compile(
     rf"{_NAME}[=:]\s*(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE
 )
 
-#: Texts and names in quotes, names that end with primes, and comments, as ``grammar.lark`` has them.
-_COMMENT = re.compile(
+#: Words, texts and names in quotes, names that end with primes, and comments, as ``grammar.lark`` has them.
+WORDS_AND_COMMENTS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+'*|"""
     r"(?P<comment>#[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|--(?=\s|\Z)[^\n]*)"
 )
@@ -40,7 +40,7 @@ _COMMENT = re.compile(
 
 def _without_comments(text: str) -> str:
     """The text with blanks for its comments, so that all else stays where it is."""
-    return _COMMENT.sub(
+    return WORDS_AND_COMMENTS.sub(
         lambda found: re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0], text
     )
 

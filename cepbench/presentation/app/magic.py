@@ -6,9 +6,9 @@ Options have the syntax of a shell; ``%%cep?`` shows :data:`USAGE`.
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -30,7 +30,7 @@ from cepbench.patterns.row_pattern import RowPattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.statistics.measure import measure_statistics
-from cepbench.planning.workloads.model import Workload
+from cepbench.planning.workloads.model import WORDS_AND_COMMENTS, Workload
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.exploration.value_series import value_series
 from cepbench.presentation.figures.offline import use_offline_charts
@@ -150,17 +150,15 @@ def _words(line: str) -> list[str]:
 
 
 def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> Any:
-    if options.into is not None and not options.into.isidentifier():
+    if options.into is not None and (not options.into.isidentifier() or iskeyword(options.into)):
         raise CepbenchError(f"%%cep: --into {options.into!r} is not a name of a variable")
     its_options = named_values(options.option, "%%cep: --option", CepbenchError)
     hierarchy = _hierarchy(options.hierarchy, names)
     printed = {"dialect": options.dialect, "within": options.within}
-    # The notebook's numbers and texts that the cell refers to.
-    parameters = {
-        name: value
-        for name, value in names.items()
-        if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
-    }
+    # The notebook's values that the cell refers to.
+    words = WORDS_AND_COMMENTS.finditer(cell)
+    asked = [its[0] for its in words if cell[its.start() - 1 : its.start()] == ":"]
+    parameters = {name: names[name] for name in asked if name in names}
     rows = read_match_recognize(cell) if options.dialect == MATCH_RECOGNIZE else None
     planned = options.generator or options.evaluator or options.plan
     if rows is not None and not planned and not (options.explain and has_counterpart(rows)):

@@ -92,11 +92,11 @@ def aggregate(
 
 def _time(text: str, asked: Pattern | Workload) -> Any:
     """A time given to ``--at``: a datetime or an integer, by the window."""
-    import pandas as pd
+    from cepbench.streams.moments import moment
 
     is_datetime = next(iter(asked.queries.values())).window.is_datetime
     try:
-        return pd.Timestamp(text) if is_datetime else int(text)
+        return moment(text) if is_datetime else int(text)
     except ValueError:
         due = "a datetime such as '2008-01-02 12:00'" if is_datetime else "an integer"
         raise typer.BadParameter(f"{text!r} is not {due}", param_hint="'--at'") from None

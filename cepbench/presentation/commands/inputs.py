@@ -181,13 +181,14 @@ class StreamInputs:
         Both are under the concept hierarchy that either has. ``positions`` is whether the stream needs
         those of its events in the whole source.
         """
+        from cepbench.engines.detection.slices import types_of_matches
         from cepbench.streams.fit import under_one_hierarchy
 
-        types = asked.types if self.only_types else None
+        types = types_of_matches(asked) if self.only_types else None
         return under_one_hierarchy(asked, self.read_events(types, positions=positions))
 
     def read_events(
-        self, types: tuple[str, ...] | None = None, *, positions: bool = False
+        self, types: list[str] | None = None, *, positions: bool = False
     ) -> EventStream:
         """The events of ``--data`` of some types, or of all, that ``--days`` selects."""
         from cepbench.streams.csv import separator_of

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import MOST, callback, number, whole
+from cepbench.arguments import MOST, callback, elements, number, text, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.summary import summarize
@@ -148,7 +149,7 @@ def sweep(
     told = callback(on_progress, "on_progress", ExperimentError)
     grid = Grid(
         generators=generators_from(generators),
-        evaluators=evaluators,
+        evaluators=None if evaluators is None else texts(evaluators, "evaluators", ExperimentError),
         repetitions=whole(repetitions, "repetitions", ExperimentError, least=1),
         seconds=number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0),
         share_equal_plans=True,
@@ -160,15 +161,23 @@ def sweep(
         specs: list[PatternSpec] = user_specs(named, set(stream.counts_by_type()), seed)
     elif isinstance(patterns, Integral):
         rates = arrival_table([arrivals_in(stream)])["rate"]
+        window = text(window, "window", ExperimentError)
+        if not (isinstance(max_partial_matches, float) and max_partial_matches == math.inf):
+            max_partial_matches = number(
+                max_partial_matches, "max_partial_matches", ExperimentError, least=0.0
+            )
         length = parse(f"PATTERN SEQ(A a, B b) WITHIN {window}").window.seconds
         specs = draw_workload(
             {str(name): float(rate) * length for name, rate in rates.items() if rate > 0},
-            pattern_sets=pattern_sets,
-            sizes=sizes,
+            pattern_sets=texts(pattern_sets, "pattern_sets", ExperimentError),
+            sizes=[
+                whole(size, "each of sizes", ExperimentError, least=2)
+                for size in elements(sizes, "sizes", "[3, 4]", ExperimentError)
+            ],
             patterns=int(patterns),
             seed=seed,
             window=window,
-            attribute=attribute,
+            attribute=text(attribute, "attribute", ExperimentError),
             max_partial_matches=max_partial_matches,
         )
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of
 from cepbench.engines.aggregation.aggregate import AggregateResult, WorkloadResult
 from cepbench.engines.aggregation.tables import power_of_ten, shown_number
 from cepbench.errors import EvaluationError
@@ -40,8 +41,12 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     Raises
     ------
     EvaluationError
-        If there is no value.
+        If there is no value, or it is no result of :func:`cepbench.aggregate`.
     """
+    if not isinstance(result, AggregateResult | WorkloadResult):
+        raise EvaluationError(
+            f"result must be the values of AGG, as cep.aggregate returns them, not {kind_of(result)}"
+        )
     from cepbench.presentation.exploration.rates_chart import TYPE_COLOURS
     from cepbench.presentation.exploration.time_axis import WIDTH, TimeAxis, nanoseconds
     from cepbench.presentation.figures.offline import offline

@@ -22,7 +22,7 @@ from cepbench.streams.datasets.declaration import ColumnDeclaration, Entry, Vari
 from cepbench.streams.datasets.library import PatternLibrary, read_library
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_of, open_parquet
-from cepbench.streams.sources import read_source
+from cepbench.streams.sources import FORMATS, read_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +194,7 @@ class Dataset:
 
     @property
     def _is_source(self) -> bool:
-        return self.path.is_file() and self.path.suffix != ".parquet"
+        return self.kind in FORMATS and self.path.is_file() and self.path.suffix != ".parquet"
 
     def _facts(self) -> list[tuple[str, str]]:
         """Facts to show; without the path, since notebooks are published."""
@@ -267,11 +267,14 @@ class Dataset:
             from cepbench.streams.row_groups import TICKS, bound
 
             kind = table.schema.field(TIME).type
-            ticks = [
-                None if its is None else bound(its, kind, TIME).value * TICKS[kind.unit]
+            low, high = (
+                None
+                if its is None
+                else np.searchsorted(
+                    stream.timestamps, bound(its, kind, TIME).value * TICKS[kind.unit]
+                )
                 for its in (start, end)
-            ]
-            low, high = (its and np.searchsorted(stream.timestamps, its) for its in ticks)
+            )
             stream = stream[low:high]
         return stream if types is None else stream.of_types(types)
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
+from cepbench.errors import EvaluationError
 from cepbench.streams.moments import nanoseconds
 
 SECONDS = pd.to_datetime([f"2024-01-01 00:00:0{second}" for second in range(4)])
@@ -35,6 +36,19 @@ def test_the_same_moment_in_every_zone(moment: Any) -> None:
     live = cep.Aggregator(PATTERN)
     live.push(STREAM[:2])
     assert live.value(at)["COUNT"].tolist() == [1]
+
+
+@pytest.mark.parametrize("text", ["9:30", "now", "01/02/2024", "NaT", ""])
+def test_texts_are_completed_by_nobody(text: str) -> None:
+    """By the day of the call, for instance, or months before days, as pandas does."""
+    assert nanoseconds("2024-01") == nanoseconds("20240101T00:00Z")
+    with pytest.raises(ValueError, match=r"year|NaT"):
+        nanoseconds(text)
+
+
+def test_a_moment_out_of_range() -> None:
+    with pytest.raises(EvaluationError, match=r"9999-01-01 .* does not fit nanoseconds"):
+        cep.aggregate(PATTERN, STREAM, at=[datetime(9999, 1, 1)])
 
 
 def test_a_daylight_saving_hour_that_is_there_twice() -> None:

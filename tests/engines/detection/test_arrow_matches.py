@@ -167,6 +167,10 @@ def test_positions_in_the_whole_stream() -> None:
             again.select(result.arrow.column_names).to_pylist()
         )
     assert len(cep.evaluate(pattern, whole[2:], plan).matches) > 1
+    values = cep.aggregate("PATTERN SEQ(A a, KL(B b)) AGG COUNT WITHIN 10 units", whole[2:])
+    for found in (cep.evaluate(pattern, whole[2:], plan), values):
+        with pytest.raises(StreamError, match="of a stream of 4 events, and this one has 6"):
+            found.in_whole_stream(whole)
     part = replace(whole, positions=None)
     counted = cep.evaluate(pattern, part, plan, output="count")
     assert counted.in_whole_stream(part) is counted
@@ -193,6 +197,12 @@ def test_what_cannot_be_joined_back_says_so() -> None:
     with pytest.raises(StreamError, match="no attribute 'y'"):
         cep.with_events(pa.table({"a": [0]}), stream, ["y"])
     assert cep.with_events(table.slice(0, 0), stream, ["x"]).column_names == ["a", "a.x"]
+    text = "PATTERN SEQ(A a, KL(B b)) WITHIN 10 units RETURN a"
+    stream = stream_of(EVENTS, is_datetime=False)
+    found = cep.evaluate(text, stream)
+    assert cep.with_events(found.arrow, stream, ["x"]).column_names == ["a", "a.x"]
+    with pytest.raises(EvaluationError, match="'n' of the matches, of type int64, holds no posit"):
+        cep.with_events(cep.evaluate(f"{text}, count(b.x) AS n", stream).arrow, stream, ["x"])
 
 
 def test_batches_tell_how_far_they_are_and_what_that_took() -> None:

@@ -324,6 +324,10 @@ def test_what_gives_its_rows_to_arrow_is_taken() -> None:
         assert len(cep.EventStream.from_arrow(given, type="type", time="ts")) == 2
     with pytest.raises(StreamError, match="from_pandas"):
         cep.EventStream.from_arrow(table.to_pandas(), type="type", time="ts")
+    reader = table.to_reader()
+    cep.evaluate("PATTERN SEQ(A a, B b) WITHIN 9 units", reader, type="type", time="ts")
+    with pytest.raises(StreamError, match="was read before, and has no more rows"):
+        cep.evaluate("PATTERN SEQ(A a, B b) WITHIN 9 units", reader, type="type", time="ts")
 
 
 def test_frames_of_polars() -> None:
@@ -351,6 +355,7 @@ def test_frames_of_polars() -> None:
         ),
         (["2024-01-01", "2024-01-02"], r"pandas\.to_datetime\(frame\['ts'\]\)"),
         ([Decimal("1.5"), Decimal("2.5")], "unit='s'"),
+        (pd.period_range("2024-01", periods=2, freq="M"), r"frame\['ts'\]\.dt\.to_timestamp\(\)"),
     ],
 )
 def test_advice_for_times_names_their_unit(times: list[Any], advice: str) -> None:

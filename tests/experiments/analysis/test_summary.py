@@ -374,6 +374,18 @@ def test_what_ratios_cannot_be_of(asked: dict[str, Any], words: str) -> None:
             summarize(several_strategies(), [asked["metric"]])
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [([1], "a DataFrame, .*, not a list"), (pd.DataFrame({"a": [1]}), "no column 'pattern_set'")],
+    ids=["a list", "another table"],
+)
+def test_what_is_no_table_of_results(given: Any, words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        summarize(given)
+    with pytest.raises(ExperimentError, match=words):
+        paired_ratios(given, "peak_bytes", "DP-B", "TRIVIAL")
+
+
 def test_bootstrap_against_loops_and_theory() -> None:
     values = np.random.default_rng(0).normal(5.0, 2.0, size=400)
     low, high = bootstrap(values, np.mean, np.random.default_rng(1), 4000)

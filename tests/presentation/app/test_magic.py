@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -61,10 +62,9 @@ def test_a_cell_finds_what_the_plain_calls_find(shell, capsys) -> None:
     pd.testing.assert_frame_equal(found.matches, expected)
     assert shell.user_ns["own"] is found and len(expected) > 3
     # The data is remembered, and a number of the notebook is a parameter.
-    shell.user_ns["low"] = 0.5
-    counted = run(
-        shell, f"%%cep --count --generator GREEDY\n{CELL.replace('b.x W', 'b.x AND a.x > :low W')}"
-    )
+    shell.user_ns.update(low=0.5, zero=np.int64(0), high=1)
+    more = "b.x AND a.x > :low + :zero /* not :high */ W"
+    counted = run(shell, f"%%cep --count --generator GREEDY\n{CELL.replace('b.x W', more)}")
     a = stream.attributes["x"][expected["a"]]
     assert counted.metrics.matches == (a > 0.5).sum() and counted.found is None
     assert counted.evaluator == "lazy-nfa"
@@ -161,6 +161,7 @@ def test_values_of_a_data_set_are_at_its_positions(shell, emit: str) -> None:
         ("--data events --option rows=3", CELL, "rows"),
         ("--data events --count --plan", CELL, "not allowed with"),
         ("--data events --into 1a", CELL, "--into '1a' is not a name"),
+        ("--data events --into class", CELL, "--into 'class' is not a name"),
         ("--data 'events", CELL, "No closing quotation"),
         ("--data events --scope stream", CELL, "--scope is for patterns with AGG"),
         ("--data events --plan", VALUES, "--plan is for patterns without AGG"),

@@ -65,7 +65,8 @@ def test_values_at_times(told, run, stream, data) -> None:
     dated = ["aggregate", "PATTERN SEQ(CSCO a, MSFT b) AGG COUNT WITHIN 20 minutes", *sample]
     (row,) = told([*dated, "2008-01-02 12:00"])["last_values"]
     assert row["COUNT"] == 261
-    assert "is not a datetime" in run([*dated, "noon"], code=2).stderr
+    for text in ("noon", "12:00", "01/02/2008", ""):
+        assert f"{text!r} is not a datetime" in run([*dated, text], code=2).stderr
 
 
 def test_a_workload(told, run, stream, data, tmp_path) -> None:

@@ -294,6 +294,13 @@ def test_positions_are_those_in_the_data_set(name: str, told, tmp_path) -> None:
         assert table.column(column).to_pylist() == again.column(column).to_pylist()
 
 
+def test_neighbours_are_those_among_all_events(told, data) -> None:
+    text = "PATTERN SEQ(A a, C c) ORDER BY arrival STRATEGY strict_contiguity WITHIN 9 units"
+    words = ["run", text, "--data", data, "--count"]
+    counts = [told([*words, *its])["metrics"]["matches"] for its in ([], ["--only-types"])]
+    assert counts[0] == counts[1] > 0
+
+
 def test_counting_finds_as_many(told, data, expected) -> None:
     document = told(["run", PATTERN, "--data", data, "--count", "-g", "DP-B"])
     assert document["metrics"]["matches"] == len(expected)

@@ -318,6 +318,23 @@ def test_a_slice_begins_with_its_start_and_ends_before_its_end(catalogue: Path) 
     assert (times == edge).sum() > 1
     assert len(dataset.stream(start=edge)) == (times >= edge).sum()
     assert len(dataset.stream(end=edge)) == (times < edge).sum()
+    file = catalogue / "minute-bars" / "sample.txt"
+    file.write_text("".join(f"A,{day}0000,1,1,1,1,1\n" for day in (19691231, 19700101, 19700102)))
+    declared = catalogue / "minute-bars" / "dataset.toml"
+    declared.write_text(declared.read_text(encoding="utf-8").partition("events =")[0])
+    early = cep.open_dataset("minute-bars/sample")
+    epoch = datetime(1970, 1, 1)
+    assert [len(early.stream(start=epoch)), len(early.stream(end=epoch))] == [2, 1]
+
+
+def test_a_file_that_is_neither_parquet_nor_a_source(catalogue: Path) -> None:
+    with_quick(catalogue)
+    file = catalogue / "ten-symbols" / "dataset.toml"
+    declared = file.read_text(encoding="utf-8").replace('"data/quick"', '"quick.csv"')
+    file.write_text(declared.replace('"on first use"', '"committed"'), encoding="utf-8")
+    (catalogue / "ten-symbols" / "quick.csv").write_text("symbol,ts\nA,1\n")
+    with pytest.raises(DatasetError, match=r"quick\.csv cannot be read as Parquet"):
+        cep.open_dataset("ten-symbols/quick").stream()
 
 
 def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) -> None:
