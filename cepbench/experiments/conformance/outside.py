@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -54,15 +54,16 @@ class OutsideEngine:
         return [self._answer(case) for case in cases]
 
     def _answer(self, case: Case) -> Answer:
+        own = replace(case, events=case.events.copy())  # which other engines and cases read, too
         try:
-            return [tuple(map(known, match)) for match in self.function(case)]
+            return [tuple(map(known, match)) for match in self.function(own)]
         except NotInstalledError as error:
             return NotInstalled(error)
         except ModuleNotFoundError as error:
             return NotInstalled(f"{error}; pip install {error.name}")
         except CannotSayError as error:
             return str(error)
-        except Exception as error:  # whatever it is, it is what the engine says
+        except (Exception, SystemExit) as error:  # whatever it is, it is what the engine says
             return f"{type(error).__name__}: {error}"
 
 
