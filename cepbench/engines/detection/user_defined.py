@@ -128,6 +128,6 @@ def _integers(given: Any) -> np.ndarray:
     values = np.asarray(given)
     with np.errstate(invalid="ignore"):  # NaN
         found = values.astype(np.int64) if values.dtype.kind in "iuf" else None
-    if found is None or (found != values).any():
+    if found is None or values.ndim != 1 or (found != values).any():
         raise ValueError("these are no whole numbers")
     return found

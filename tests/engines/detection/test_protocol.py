@@ -352,6 +352,7 @@ PAIR, SETS = "PATTERN SEQ(A a, B b) WITHIN 30 units", "PATTERN SEQ(A a, KL(B b))
         (PAIR, {"a": [np.nan], "b": [2]}, "a column a that does not hold positions"),
         (PAIR, {"a": ["0"], "b": [2]}, "a column a that does not hold positions, such as '0'"),
         (PAIR, {"a": pd.to_timedelta([0]), "b": [2]}, "a column a that does not hold positions"),
+        (PAIR, {"a": [(0,)], "b": [2]}, "a column a that does not hold positions, such as (0,)"),
         (SETS, {"a": [0], "b": [(2.5,)]}, "a column b that does not hold tuples of different positions"),
         (SETS, {"a": [0], "b": ["24"]}, "a column b that does not hold tuples of different positions"),
         (SETS, {"a": [0], "b": [(2, 2)]}, "a column b that does not hold tuples of different positions"),
