@@ -241,7 +241,7 @@ class Aggregator(Live):
     @property
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
-        with self._state.changing("reading metrics"):
+        with self._state.changing("reading metrics", reads=True):
             return replace(self._run.metrics(), seconds=self._seconds, events=self._progress.events)
 
     def _header(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.arguments import is_real, shown
+from cepbench.arguments import is_real, kind_of, shown
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
 from cepbench.errors import EvaluationError, failures_of
 from cepbench.streams.event_stream import EventStream
@@ -62,12 +62,18 @@ class UserRun:
         """The metrics of the object, or none."""
         if not hasattr(self._run, "metrics"):
             return AggregateMetrics()
-        found: AggregateMetrics = self._asked("metrics")
+        found = self._asked("metrics")
+        if not isinstance(found, AggregateMetrics):
+            raise EvaluationError(
+                f"the method {self._name} gave {kind_of(found)} as its metrics; metrics() returns cep.AggregateMetrics"
+            )
         return found
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The arrays of the object."""
-        return {**self._asked("snapshot"), "position": np.array(self._position)}
+        given = self._asked("snapshot")
+        with self._named():
+            return {**given, "position": np.array(self._position)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Resume from a snapshot."""

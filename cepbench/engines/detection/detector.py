@@ -372,7 +372,7 @@ class Detector(Live):
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over branches."""
-        with self._state.changing("reading metrics"):
+        with self._state.changing("reading metrics", reads=True):
             counted = self._called(self._run.metrics)
         if not isinstance(counted, Metrics):
             raise EvaluationError(
@@ -419,7 +419,7 @@ class Detector(Live):
         """The table of :meth:`node_metrics`; None if the evaluator has none."""
         if not self._evaluator.node_times:
             return None
-        with self._state.changing("reading metrics"):
+        with self._state.changing("reading metrics", reads=True):
             table: NodeTable = self._run.node_table()
             return table
 

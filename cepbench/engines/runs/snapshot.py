@@ -30,7 +30,16 @@ _TAKE_ANOTHER = "restore another copy of it, or push the stream again from its b
 
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A snapshot: a header, arrays, and the digest of both."""
+    """A snapshot: a header, arrays, and the digest of both.
+
+    A SnapshotError if a user-defined run has given something else than arrays.
+    """
+    for name, array in arrays.items():
+        if why := _unsaved(array):
+            raise SnapshotError(
+                f"the state cannot be saved: {name!r} is {why}; the snapshot() of a user-defined run "
+                "returns NumPy arrays of numbers, booleans or texts by name"
+            )
     whole_header = {"version": _VERSION, "cepbench": _CEPBENCH, **header}
     # As bytes, because NumPy's texts take four bytes per character.
     written = np.frombuffer(json.dumps(whole_header).encode(), np.uint8)
@@ -141,16 +150,18 @@ def _read(snapshot: Mapping[Any, Any]) -> dict[str, np.ndarray]:
             f"the snapshot is damaged: it cannot be read ({_shown(error)}); {_TAKE_ANOTHER}"
         ) from error
     for name, array in arrays.items():
-        if not isinstance(name, str) or not isinstance(array, np.ndarray):
-            raise SnapshotError(
-                f"this is no snapshot: {str(name)[:40]!r} is {type(array).__name__}, no array"
-            )
-        if array.dtype.kind not in _KINDS or not array.dtype.itemsize:
-            raise SnapshotError(
-                f"this is no snapshot: {name[:40]!r} is an array of "
-                f"{str(array.dtype)[:40]}, which snapshots do not have"
-            )
+        if why := _unsaved(array) or ("" if isinstance(name, str) else "without a name"):
+            raise SnapshotError(f"this is no snapshot: {str(name)[:40]!r} is {why}")
     return arrays
+
+
+def _unsaved(array: Any) -> str:
+    """What an object is that a snapshot may not hold; nothing for one that it may."""
+    if not isinstance(array, np.ndarray):
+        return f"{type(array).__name__}, no array"
+    if array.dtype.kind not in _KINDS or not array.dtype.itemsize:
+        return f"an array of {str(array.dtype)[:40]}, which snapshots do not have"
+    return ""
 
 
 def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -19,6 +19,7 @@ from cepbench.engines.runs.protocol import CONSTRUCTS, Option
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import (
     EvaluationError,
+    SnapshotError,
     UnsupportedPatternError,
     UnsupportedTaskError,
 )
@@ -315,6 +316,9 @@ class Failing(EveryCombination):
     def metrics(self):
         return {"seconds": 1.0}
 
+    def snapshot(self):
+        return {"kept": self._kept}
+
 
 def test_errors_of_a_run_are_named() -> None:
     cep.plan_evaluator("failing", **DECLARED)(Failing)
@@ -322,6 +326,8 @@ def test_errors_of_a_run_are_named() -> None:
     detector.push(STREAM[:50])
     with pytest.raises(EvaluationError, match="gave a dict as its metrics"):
         detector.metrics()
+    with pytest.raises(SnapshotError, match="'run/kept' is list, no array; the snapshot"):
+        detector.snapshot()
     with pytest.raises(EvaluationError, match="the evaluator failing failed: ValueError"):
         detector.push(STREAM[50:])
     with pytest.raises(

@@ -12,7 +12,12 @@ import pytest
 import cepbench as cep
 from cepbench.engines.aggregation.agreement import difference
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
-from cepbench.errors import EvaluationError, ExperimentError, UnsupportedPatternError
+from cepbench.errors import (
+    EvaluationError,
+    ExperimentError,
+    SnapshotError,
+    UnsupportedPatternError,
+)
 from cepbench.experiments.conformance.aggregator_checks import PATTERNS, aggregate_check_stream
 from cepbench.experiments.plugins import load_plugins
 from tests.engines.detection.strategies import stream_of
@@ -119,6 +124,24 @@ def test_push_suffices() -> None:
         live.value()
     with pytest.raises(EvaluationError, match="the method mine has no snapshot"):
         live.snapshot()
+
+
+def test_metrics_and_snapshots_that_are_none_change_nothing() -> None:
+    given: dict[str, Any] = {}
+    methods = {name: lambda self, name=name: given[name] for name in ("metrics", "snapshot")}
+    cep.aggregator("mine")(type("Mine", (Whole,), methods))
+    live = cep.Aggregator(PATTERN, "mine")
+    given["snapshot"] = None
+    with pytest.raises(EvaluationError, match="the method mine failed: TypeError"):
+        live.snapshot()
+    for part in ([1], np.array(["2026"], "datetime64[Y]")):
+        given["snapshot"] = {"its": part}
+        with pytest.raises(SnapshotError, match=r"the state cannot be saved: '.*/its' is"):
+            live.snapshot()
+    given["metrics"] = None
+    with pytest.raises(EvaluationError, match="the method mine gave None as its metrics"):
+        _ = live.metrics
+    assert len(live.push(STREAM))
 
 
 class OneMore(Whole):
