@@ -158,6 +158,19 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("import os; os._exit(3)", "Kernel died"),
+        ("import sys; sys.exit()", "a cell ends by sys.exit"),
+    ],
+)
+def test_a_notebook_that_ends_early_is_an_error(tmp_path: Path, cell: str, words: str) -> None:
+    path = write_own(tmp_path, "n = 1", cell)
+    with pytest.raises(ReportError, match=rf"own\.ipynb: {words}"):
+        run_notebook(path, tmp_path / "out" / "own.ipynb", {})
+
+
 def test_the_notebook_of_a_user_defined_generator_names_it_once(tmp_path: Path) -> None:
     """Its function, in a cell of its own, is all that a reader replaces."""
     path = NOTEBOOKS / "user_defined_generator.ipynb"

@@ -57,7 +57,7 @@ def run_notebook(
 
     Raises ReportError if the notebook is missing or has no parameter of a given name, a value is
     invalid, see :func:`cepbench.presentation.reporting.parameters.checked_parameters`, or a cell
-    fails.
+    fails or ends the kernel.
     """
     path, target = Path(notebook), Path(executed)
     known = parameters_of(path)
@@ -87,6 +87,15 @@ def run_notebook(
                 f"{path.name}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
                 f"The notebook as far as it came is in {target}"
             ) from error
+        except RuntimeError as error:  # of nbclient
+            raise ReportError(
+                f"{path.name}: {error} Its process ended, as it does when memory runs out; run it again "
+                "with more memory, or on a smaller profile"
+            ) from error
+        if done.metadata.papermill.exception:  # which papermill takes for an end
+            raise ReportError(
+                f"{path.name}: a cell ends by sys.exit, so that those after it did not run; leave that out"
+            )
         done.metadata.update(metadata or {})
         memory = peaks.pop(sockets.KernelManager.ip, None)
         done.metadata["cepbench"] = of_this_run() | {"sweeps": list(sweeps), "memory": memory}
