@@ -51,8 +51,8 @@ class Commands(TyperGroup):
             advice = _ADVICE.get(error.errno or 0)
             if advice is None and error.filename is None:
                 raise
-            # What is written without a name is standard output.
-            of = "standard output" if error.filename is None else error.filename
+            # A write has no name, be it to standard output or to an open file.
+            of = "standard output or a file" if error.filename is None else error.filename
             _print_error(f"{error.strerror}: {of}{f'; {advice}' if advice else ''}")
             sys.exit(1)
 

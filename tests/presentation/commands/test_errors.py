@@ -207,7 +207,7 @@ def test_a_full_disk_and_a_closed_output_are_no_traceback(words: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: No space left on device: standard output; free some")
+    assert done.stderr.startswith("error: No space left on device: standard output or a file;")
     closed = ["sh", "-c", '"$@" >&-', "sh", *command]
     assert subprocess.run(closed, stderr=subprocess.PIPE).stderr == b""
 
