@@ -180,6 +180,8 @@ class Live(Stateful, ABC):
         ------
         UnsupportedTaskError
             If the state cannot be saved.
+        SnapshotError
+            If the ``snapshot()`` of a user-defined run returns anything but arrays; nothing has changed.
         """
         self._state.check()
         header = {"kind": self.KIND, **self._header()}
