@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 import papermill
+from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
@@ -87,7 +88,7 @@ def run_notebook(
                 f"{path.name}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
                 f"The notebook as far as it came is in {target}"
             ) from error
-        except RuntimeError as error:  # of nbclient
+        except DeadKernelError as error:
             raise ReportError(
                 f"{path.name}: {error} Its process ended, as it does when memory runs out; run it again "
                 "with more memory, or on a smaller profile"
