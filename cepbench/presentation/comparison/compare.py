@@ -255,7 +255,7 @@ def compare(
             )
         speeds = {(row["planner"], row["evaluator"]): row["events_per_second"] for row in rows}
         for row in rows:
-            naive = speeds.get((_NAIVE, row["evaluator"]), math.nan)
+            naive = speeds.get((_NAIVE, row["evaluator"])) or math.nan
             row["times_naive"] = row["events_per_second"] / naive
     return Comparison.of(rows, kind, asked.describe(), len(stream))
 

@@ -151,10 +151,10 @@ class Comparison(pd.DataFrame):
 
     def text(self, width: int | None = None) -> str:
         """The table as text, with what its columns are; fitted into ``width`` characters if given."""
-        fastest = self["events_per_second"].max()
+        shares = self._shares()
         plan = "from other queries" if "planner" in self else "plan" if "plan" in self else "reason"
         rows: list[dict[str, Any]] = []
-        for row in self.to_dict("records"):
+        for row, share in zip(self.to_dict("records"), shares, strict=True):
             line: dict[str, Any] = {name: row[name] for name in _NAMES if name in row}
             rows.append(line)
             if row["status"] != OK:
@@ -163,7 +163,7 @@ class Comparison(pd.DataFrame):
             line |= {head: shown(row, name) for head, name in _SHORT.items() if name in row}
             line |= {
                 "est. cost": _cost(row.get("cost")),
-                "": share_bar(row["events_per_second"] / fastest),
+                "": share_bar(share),
                 "× NAIVE": row.get("times_naive"),
                 plan: row.get("plan") or "",
             }
@@ -199,6 +199,10 @@ class Comparison(pd.DataFrame):
     def __repr__(self) -> str:
         return self.text(terminal_width())
 
+    def _shares(self) -> pd.Series[float]:
+        """Of the fastest row's speed; 0 where no event was measured."""
+        return (self["events_per_second"] / self["events_per_second"].max()).fillna(0.0)
+
     def plot(self) -> TopLevelMixin:  # type: ignore[override]  # pandas has an accessor there
         """Throughput and peak memory side by side, as an Altair chart that needs no network."""
         from cepbench.presentation.comparison.bars import comparison_bars  # imports altair
@@ -228,19 +232,19 @@ class Comparison(pd.DataFrame):
             raise ExperimentError(f"cannot write {target}: {error.strerror or error}") from error
 
     def _repr_html_(self) -> str:
-        fastest = self["events_per_second"].max()
+        shares = self._shares()
         texts = {name: heading for name, heading in _TEXTS.items() if name in self}
         if "planner" in self:
             texts["plan"] = "computed from others"
         numbers = {name: its.heading for name, its in _NUMBERS.items() if name in self}
         rows: list[dict[str, Any]] = []
-        for row in self.to_dict("records"):
+        for row, share in zip(self.to_dict("records"), shares, strict=True):
             named = ["" if pd.isna(row[name]) else row[name] for name in texts]
             if "planner" in row:
                 named[-1] = shortened(named[-1], _LONGEST_PLAN)
             found = {"texts": named, "reason": "", "share": "", "cells": {}}
             if row["status"] == OK:
-                found["share"] = f"{100 * row['events_per_second'] / fastest:.1f}"
+                found["share"] = f"{100 * share:.1f}"
                 found["cells"] = {name: shown(row, name) for name in numbers}
             else:
                 found["reason"] = f"{row['status']}: {row['reason']}"

@@ -63,7 +63,7 @@ class TimeAxis:
         title = None if self.datetimes or not labels else "ticks"
         # Ticks rarely begin at zero.
         scale = alt.Scale() if self.datetimes else alt.Scale(zero=False)
-        if times is not None:
+        if times is not None and len(times):
             ends = (times.min(), times.max())
             # Vega reads and shows texts without a time zone unchanged.
             domain = [end.isoformat() if self.datetimes else int(end) for end in ends]

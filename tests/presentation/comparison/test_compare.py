@@ -233,6 +233,13 @@ def test_a_comparison_prints_every_row_and_what_was_asked(comparison: Comparison
     assert narrow <= {"planner": 110, "method": 84}.get(kind, 80) < wide
 
 
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_a_comparison_of_no_events_has_no_bars(asked: Any, stream: cep.EventStream) -> None:
+    table = compare(asked, stream[:0], repetitions=1, seconds=0)
+    assert "0 events" in str(table) and "█" not in str(table)
+    assert "nan" not in table._repr_html_()
+
+
 def test_a_comparison_draws_every_run_that_ended_well(comparison: Comparison) -> None:
     chart = comparison.plot().to_dict()
     (rows,) = chart["datasets"].values()

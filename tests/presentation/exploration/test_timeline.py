@@ -207,6 +207,17 @@ def test_a_forbidden_type_is_marked_and_an_event_of_many_matches_drawn_once() ->
     assert "NOT" not in cep.match_timeline(stream, own, sequence).to_dict()["title"]["subtitle"][0]
 
 
+@pytest.mark.parametrize("ticks", [True, False])
+@pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning")
+def test_a_stream_without_the_types_of_the_pattern_has_empty_panels(ticks: bool) -> None:
+    stream = stream_of(30, ticks=ticks).of_types(["D"])
+    window = "9 units" if ticks else "9 seconds"
+    pattern = cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
+    chart = cep.match_timeline(stream, cep.evaluate(pattern, stream), pattern).to_dict()
+    assert len(chart["vconcat"]) == 2 and "no matches" in chart["title"]["subtitle"]
+    assert "NaT" not in str(chart)
+
+
 def test_what_cannot_be_drawn_is_refused() -> None:
     stream = stream_of(300)
     pattern, matches = found_in(stream, PATTERNS["sequence"])
