@@ -267,7 +267,8 @@ class WorkloadRun(Stateful):
         edges, limit = self._edges[way.query], self.asked.partial_match_limit
         events = moment.events
         tables = {source: matches[source] for source in way.sources}
-        if way.method == "down" and way.sources[0] in self._kept:
+        # At the end of the stream nothing new extends those that are kept.
+        if way.method == "down" and way.sources[0] in self._kept and moment.now is not None:
             (source,) = way.sources
             tables[source] = _joined([self._kept[source], tables[source]])
         sources = [
@@ -283,10 +284,14 @@ class WorkloadRun(Stateful):
         query = self.queries[way.query]
         due = moment.due(query.window)
         if way.method == "down":
+            (edge,) = edges.edges
             fresh = edges.down(sources[0], events, limit, new)
-            found = allowed(query, self._released(query, way, fresh, due, moment), events, limit)
+            released = self._released(query, way, fresh, due, moment)
+            if not (edge.missing or edge.specific.checks):  # else counted as they were found
+                events.work.source_matches += number_of(released)
+            found = allowed(query, released, events, limit)
             return found, number_of(found)
-        fresh = edges.projected(sources)
+        fresh = edges.projected(sources, events)
         waited = distinct(self._released(query, way, fresh, due, moment))
         return united([waited, edges.delta(waited, events, limit, due)]), number_of(waited)
 

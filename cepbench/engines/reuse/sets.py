@@ -315,8 +315,13 @@ class Way(NamedTuple):
         assert its is not None
         return sum(number_down(its, known, events, limit, self.order) for known in source.values())
 
-    def projected(self, sources: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
+    def projected(self, sources: Sequence[Sized], events: Events) -> dict[Sizes, KeptMatches]:
         """See :func:`cepbench.engines.reuse.reuse.projected`."""
+        events.work.source_matches += sum(
+            number_of(its)
+            for edge, its in zip(self.edges, sources, strict=True)
+            if len(edge.images) < len(edge.specific.names)
+        )
         edges: dict[Sizes, list[Edge]] = {}
         matches: dict[Sizes, list[KeptMatches]] = {}
         for edge, source in zip(self.edges, sources, strict=True):
@@ -357,12 +362,7 @@ class Way(NamedTuple):
         self, sources: Sequence[Sized], events: Events, limit: int, sought: Sought = ALL
     ) -> tuple[dict[Sizes, KeptMatches], int]:
         """Projections of the sources' matches, and those that none contains; the number of projections."""
-        events.work.source_matches += sum(
-            number_of(its)
-            for edge, its in zip(self.edges, sources, strict=True)
-            if len(edge.images) < len(edge.specific.names)
-        )
-        reused = self.projected(sources)
+        reused = self.projected(sources, events)
         found = united([reused, self.delta(reused, events, limit, sought)])
         return found, number_of(reused)
 

@@ -55,7 +55,7 @@ def match_timeline(
         If the matches are not those of the pattern in the stream, or there is no match
         ``highlight``.
     StreamError
-        If the stream lacks a type of the pattern or the attribute, or the attribute is not numeric.
+        If the stream lacks the attribute, or the attribute is not numeric.
     """
     pattern = pattern_from(pattern)
     found = timeline(
