@@ -351,13 +351,13 @@ CALLS: dict[str, Call] = {
         decorated(cep.adaptation_policy), function=len, name="mine", foresees=False, amortizes=False,
     ),
     "sweep": Call(
-        cep.sweep, patterns={"p": PATTERN}, stream=STREAM, generators=["GREEDY"], evaluators=None,
-        repetitions=1, seconds=0, seed=0, on_progress=None,
+        partial(cep.sweep, seconds=0), patterns={"p": PATTERN}, stream=STREAM, generators=["GREEDY"],
+        evaluators=["lazy-nfa"], repetitions=1, seed=0, on_progress=None,
     ),
     "sweep, drawn patterns": Call(
-        cep.sweep, patterns=1, stream=STREAM, pattern_sets=["sequence"], sizes=[2],
-        window="20 units", attribute="x", max_partial_matches=1e5, generators=["GREEDY"],
-        repetitions=1, seconds=0,
+        partial(cep.sweep, seconds=0, repetitions=1), patterns=1, stream=STREAM, sizes=[2],
+        pattern_sets=["sequence"], window="20 units", attribute="x", max_partial_matches=1e5,
+        generators=["GREEDY"],
     ),
     "Result.in_whole_stream": Call(RESULT.in_whole_stream, stream=STREAM),
     "summarize": Call(
