@@ -266,16 +266,20 @@ class WorkloadRun(Stateful):
         """The matches of a query that are now known, in kept events, and how many its sources have."""
         edges, limit = self._edges[way.query], self.asked.partial_match_limit
         events = moment.events
+        waits = self._waits[way.sources[0]]
+        # At the end of the stream no event is new, and a source that does not wait has no matches.
+        at_end = moment.now is None and not waits
+        if at_end and way.query not in self._pending:
+            return {}, 0
         tables = {source: matches[source] for source in way.sources}
-        # At the end of the stream nothing new extends those that are kept.
-        if way.method == "down" and way.sources[0] in self._kept and moment.now is not None:
+        if way.method == "down" and way.sources[0] in self._kept and not at_end:
             (source,) = way.sources
             tables[source] = _joined([self._kept[source], tables[source]])
         sources = [
             listed(self.queries[source], its, moment.first) for source, its in tables.items()
         ]
         # Of sources that wait, all events in the windows of the matches are known.
-        new = ALL if self._waits[way.sources[0]] else Sought(begin=moment.new)
+        new = ALL if waits else Sought(begin=moment.new)
         if way.query not in self._pending:
             if way.method != "down":
                 return edges.up(sources, events, limit, new)
@@ -287,7 +291,8 @@ class WorkloadRun(Stateful):
             (edge,) = edges.edges
             fresh = edges.down(sources[0], events, limit, new)
             released = self._released(query, way, fresh, due, moment)
-            if not (edge.missing or edge.specific.checks):  # else counted as they were found
+            its = edge.specific
+            if len(edge.images) == len(its.names) and not its.checks:  # else counted when found
                 events.work.source_matches += number_of(released)
             found = allowed(query, released, events, limit)
             return found, number_of(found)

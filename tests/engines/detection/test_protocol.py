@@ -337,6 +337,19 @@ def test_errors_of_a_run_are_named() -> None:
         detector.push(STREAM[50:])
 
 
+def test_metrics_that_fail_leave_the_detector_whole() -> None:
+    class Silent(EveryCombination):
+        def metrics(self):
+            raise RuntimeError("none today")
+
+    cep.plan_evaluator("silent", **DECLARED)(Silent)
+    detector = cep.Detector(PATTERN, evaluator="silent")
+    detector.push(STREAM[:50])
+    with pytest.raises(EvaluationError, match="silent failed: RuntimeError"):
+        detector.metrics()
+    detector.push(STREAM[50:])
+
+
 def test_positions_of_a_batch_that_is_still_to_come() -> None:
     class Early(EveryCombination):
         def push(self, batch):

@@ -58,6 +58,11 @@ def test_what_is_no_snapshot(foreign: Any) -> None:
     assert len(str(caught.value)) < 400
 
 
+def test_an_array_without_a_name() -> None:
+    with pytest.raises(SnapshotError, match="'7' is without a name"):
+        Detector.restore({**detector_of_events().snapshot(), 7: np.zeros(1)})
+
+
 def test_a_file_of_another_program(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", x=np.arange(3), header=np.arange(2))
     np.save(tmp_path / "other.npy", np.arange(3))

@@ -253,6 +253,33 @@ def test_matches_that_come_at_the_end_of_their_window() -> None:
     ]  # fmt: skip
 
 
+def test_a_stream_in_one_push_is_joined_as_a_whole_one_is_and_not_again_at_its_end() -> None:
+    """Neither are matches of a source that later events could have extended, nor those of more specific queries."""
+    texts = {
+        "q1": "SEQ(A a)",
+        "q2": "SEQ(A a, B b)",
+        "q3": "SEQ(A a, KL(B b)) WHERE b[i-1].x < b[i].x",
+        "q4": "AND(A a, A b)",
+        "q5": "AND(KL(A a), KL(X b))",
+        "q6": "SEQ(A a, B b, NOT(C n))",
+        "q7": "SEQ(A a, NOT(C m), B b, NOT(C n))",
+    }
+    workload = cep.Workload(
+        {name: f"PATTERN {text} WITHIN 9 units" for name, text in texts.items()},
+        hierarchy=HIERARCHY,
+    )
+    sources = dict.fromkeys(texts) | {"q2": "q1", "q3": "q1", "q5": "q4", "q6": "q1", "q7": "q2"}
+    plan = cep.WorkloadPlan(workload, sources=sources, delays=True)
+    events = pd.DataFrame({"type": list("AABBB"), "time": [0, 1, 1, 2, 3], "x": [3.0, 2, 2, 1, 0]})
+    stream = cep.EventStream.from_pandas(events, type="type", time="time", hierarchy=HIERARCHY)
+    detector = cep.Detector(workload, plan)
+    detector.push(stream)
+    detector.flush()
+    work = detector.metrics().work
+    assert work == cep.evaluate(workload, stream, plan).metrics.work
+    assert min(work[word] for word in REUSE) > 0
+
+
 def test_what_a_live_stream_does_not_allow() -> None:
     sources = {"q1": "q2", "q2": None, "q3": None, "q4": "q1"}
     plan = cep.WorkloadPlan(DELAYED, sources=sources, delays=True)
