@@ -19,6 +19,9 @@ from cepbench.kernels.sorting import sorted_by
 from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 
+#: Events in a round.
+_ROUND = 1 << 16
+
 
 @dataclass
 class Instances(Stateful):
@@ -48,13 +51,13 @@ class Instances(Stateful):
     def since(self, earliest: int) -> Instances:
         """Those from a time on."""
         kept = self.times >= earliest
-        return self if kept.all() else self.taken(kept)
+        return self if kept.all() else self.taken(np.flatnonzero(kept))
 
-    def taken(self, rows: np.ndarray | slice) -> Instances:
-        """Those of some rows, given by number or by a mask."""
-        return Instances(
-            self.times[rows], self.positions[rows], self.values[:, rows], self.codes[rows]
-        )
+    def taken(self, rows: np.ndarray) -> Instances:
+        """Those of some rows, given by number."""
+        arrays = self.times, self.positions, self.values, self.codes
+        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
+        return Instances(*(array.take(rows, -1, mode="clip") for array in arrays))
 
     def with_those(self, later: Instances) -> Instances:
         """These, then some that arrived later."""
@@ -101,7 +104,7 @@ class StackEngine(PlanEngine):
         """Process a batch of events; see :meth:`PlanEngine.advance`."""
         chunks: list[np.ndarray] = []
         found = 0
-        for part, position in rounds_of(batch, first_position):
+        for part, position in rounds_of(batch, first_position, _ROUND):
             found += self._round(part, position, chunks)
         return self.without_sets(chunks), found
 
@@ -112,7 +115,7 @@ class StackEngine(PlanEngine):
         found = 0
         if len(held[last]):
             found = self._search(held, chunks)
-            held[last] = held[last].taken(slice(0))  # an accepting event has been used
+            held[last] = held[last].taken(np.arange(0))  # an accepting event has been used
         # What a later event can follow.
         earliest = part.timestamps[-1] - self.layout.window
         self._stacks = [stack.since(earliest) for stack in held]
@@ -189,7 +192,7 @@ class StackEngine(PlanEngine):
             behind = self._first_rows(held, item, item - 1, 0)
             active = behind > self._first_rows(held, item, item - 1, -self.layout.window)
             if not active.all():
-                held[item] = held[item].taken(active)
+                held[item] = held[item].taken(np.flatnonzero(active))
             tops.append(behind[active])
         return tops
 

@@ -21,14 +21,15 @@ def first_rows(codes, times, other_codes, others, shift, found):
     ``shift``: int, added to ``times``.
     ``found``: int64 (n,), written in place; rows of later partitions count as later.
     """
-    row = 0
-    for i in range(len(times)):
-        code, bound = codes[i], times[i] + shift
-        while row < len(others) and (
-            other_codes[row] < code or (other_codes[row] == code and others[row] < bound)
-        ):
-            row += 1
+    i = row = 0
+    while i < len(times) and row < len(others):
+        # Without a branch to mispredict: an instance's row is overwritten until it is the one.
+        other, code = other_codes[row], codes[i]
+        before = (other < code) | ((other == code) & (others[row] < times[i] + shift))
         found[i] = row
+        row += int(before)
+        i += 1 - int(before)
+    found[i:] = row
 
 
 @njit
