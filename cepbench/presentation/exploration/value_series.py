@@ -58,7 +58,7 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     keys, queries_of = _columns(result)
     names = list(queries_of)
     labels = [
-        ", ".join(str(value) for value in row if not pd.isna(value))
+        ", ".join(_unambiguous(str(value)) for value in row if not pd.isna(value))
         for row in values[keys].itertuples(index=False, name=None)
     ]
     data = pd.DataFrame({"time": values["time"]}).assign(group=labels or "")
@@ -105,6 +105,11 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
         "Values over time", subtitle="; ".join(dict.fromkeys(remarks)), anchor="start"
     )
     return offline(alt.vconcat(*panels, spacing=8, title=title))
+
+
+def _unambiguous(text: str) -> str:
+    """A text of a label, in quotes where it looks like several."""
+    return json.dumps(text, ensure_ascii=False) if ", " in text else text
 
 
 def _columns(result: AggregateResult | WorkloadResult) -> tuple[list[str], dict[str, list[str]]]:

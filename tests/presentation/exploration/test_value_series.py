@@ -59,6 +59,16 @@ def test_a_panel_for_each_aggregate_and_a_line_for_each_group() -> None:
     assert subtitle == "pick groups in the legend"
 
 
+def test_groups_with_commas_are_told_apart() -> None:
+    groups = [("u, v", "w"), ("u", "v, w")]
+    pattern = cep.parse("PATTERN SEQ(A a, B b) GROUP BY a.v, b.v AGG COUNT WITHIN 9 units")
+    rows = Rows.of([Row(n, n, group, (1,)) for n, group in enumerate(groups)], [False])
+    (counts,), _, _ = panels_of(
+        AggregateResult(pattern, "two-step", AggregateMetrics(), rows, False)
+    )
+    assert counts["encoding"]["color"]["scale"]["domain"] == ['"u, v", w', 'u, "v, w"']
+
+
 def test_a_step_ends_where_the_value_is_missing() -> None:
     _, (data,), _ = panels_of(result_of("AGG AVG(b.x)", [(1.5,), (None,), (2.5,), (None,)]))
     assert data["time"].tolist() == [0, 1, 1, 2, 3, 3]
