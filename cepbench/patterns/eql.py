@@ -292,11 +292,16 @@ def sigma_text(text: str) -> str:
 
 def _places(documents: Iterable[Any]) -> Iterator[tuple[str, Span]]:
     """Where the keys of the documents, and of their correlations, stand; those of correlations last."""
-    for node in documents:
-        for key, value in node.value if getattr(node, "id", "") == "mapping" else ():
+    for document in documents:
+        keys = _keys(document)
+        keys += [each for key, value in keys if key.value == "correlation" for each in _keys(value)]
+        for key, value in keys:
             yield str(key.value), Span(key.start_mark.index, value.end_mark.index)
-            if key.value == "correlation":
-                yield from _places([value])
+
+
+def _keys(node: Any) -> list[tuple[Any, Any]]:
+    """The keys of a mapping with their values, as nodes."""
+    return list(node.value) if getattr(node, "id", "") == "mapping" else []
 
 
 def _are_texts(given: Any) -> bool:

@@ -186,6 +186,7 @@ def test_a_temporal_correlation() -> None:
         (SIGMA.format(type="[temporal]", timespan="5m"), UnsupportedPatternError, "type: .*temporal"),
         (SIGMA.format(type="temporal", timespan="5m\n  5: x\n  more: y"), UnsupportedPatternError, "5: it has no"),
         ("title: x", PatternSyntaxError, "0 correlations"),
+        ("correlation: &its\n  type: temporal\n  correlation: *its\n", UnsupportedPatternError, "correlation: it has"),
         ("a: [", PatternSyntaxError, "no YAML"),
     ],
 )  # fmt: skip
