@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
@@ -109,8 +109,8 @@ class _EQL:
             if len(runs) > 1 or not all(re.fullmatch("0*[1-9][0-9]?|0*100", its) for its in runs):
                 self._fail(PatternSyntaxError, "runs is 1 to 100, once", span_of(item))
             for repeated in range(int(runs[0]) if runs else 1):
-                if ends and items and not is_missing:
-                    # No event of UNTIL stands anywhere before the last one.
+                if ends and not is_missing and not all(negated for _, negated, _ in keys):
+                    # No event of UNTIL stands anywhere between the first and the last one.
                     self._add(
                         f"u{place}_{repeated}", ends[0], shared, items, conditions, keys, True
                     )
@@ -228,39 +228,59 @@ def sigma_text(text: str) -> str:
 
     try:
         documents = [its for its in yaml.safe_load_all(text) if isinstance(its, dict)]
+        places = dict(_places(yaml.compose_all(text, yaml.SafeLoader)))
     except yaml.YAMLError as error:
         raise PatternSyntaxError(f"this is no YAML: {error}") from None
+
+    def fail(kind: type[PatternError], message: str, key: str) -> NoReturn:
+        place = places.get(key) or places.get("correlation") or Span(0, len(text))
+        raise error_at(kind, message, text, place)
+
     found = [its["correlation"] for its in documents if isinstance(its.get("correlation"), dict)]
     if len(found) != 1:
-        raise PatternSyntaxError(
-            f"{len(found)} correlations; give one: correlation with type, rules, group-by and timespan"
+        fail(
+            PatternSyntaxError,
+            f"{len(found)} correlations; give one: correlation with type, rules, group-by and timespan",
+            "correlation",
         )
     if any("detection" in its for its in documents):
-        raise UnsupportedPatternError(
+        fail(
+            UnsupportedPatternError,
             "detection: a rule is read by its name only, which is the type of its events; leave the rules "
-            "out, and give the events that they find these types"
+            "out, and give the events that they find these types",
+            "detection",
         )
     (its,) = found
     operators = {"temporal_ordered": "SEQ", "temporal": "AND"}
     if str(its.get("type")) not in operators:
-        raise UnsupportedPatternError(
+        fail(
+            UnsupportedPatternError,
             f"type: {its.get('type')}; temporal_ordered and temporal are read, and counts are AGG COUNT of a "
-            "pattern"
+            "pattern",
+            "type",
         )
     for key in sorted(map(str, set(its) - {"type", "rules", "group-by", "timespan", "generate"})):
-        raise UnsupportedPatternError(
-            f"{key}: it has no counterpart; rename fields in the stream, and filter the matches"
+        fail(
+            UnsupportedPatternError,
+            f"{key}: it has no counterpart; rename fields in the stream, and filter the matches",
+            key,
         )
     rules, span = its.get("rules"), re.fullmatch(r"(\d+)([smhd])", str(its.get("timespan", "")))
     if not rules or not _are_texts(rules):
-        raise PatternSyntaxError("rules: a list of names of rules")
+        fail(PatternSyntaxError, "rules: a list of names of rules", "rules")
     if span is None:
-        raise PatternSyntaxError("timespan bounds what is kept: a number with s, m, h or d, as 5m")
+        fail(
+            PatternSyntaxError,
+            "timespan bounds what is kept: a number with s, m, h or d, as 5m",
+            "timespan",
+        )
     group_by = its.get("group-by") or []
     keys = [group_by] if isinstance(group_by, str) else group_by
     if not _are_texts(keys):
-        raise PatternSyntaxError(
-            "group-by: a list of names of fields; a name that is a number takes quotes"
+        fail(
+            PatternSyntaxError,
+            "group-by: a list of names of fields; a name that is a number takes quotes",
+            "group-by",
         )
     items = (f"{quoted_unless_plain(rule)} e{at}" for at, rule in enumerate(rules))
     where = f" WHERE [{', '.join(map(quoted_unless_plain, keys))}]" if keys else ""
@@ -268,6 +288,20 @@ def sigma_text(text: str) -> str:
         f"PATTERN {operators[its['type']]}({', '.join(items)}){where} ORDER BY arrival WITHIN "
         f"{span[1]} {_UNITS[span[2]]}"
     )
+
+
+def _places(documents: Iterable[Any]) -> Iterator[tuple[str, Span]]:
+    """Where the keys of the documents, and of their correlations, stand; those of correlations last."""
+    for document in documents:
+        keys = _keys(document)
+        keys += [each for key, value in keys if key.value == "correlation" for each in _keys(value)]
+        for key, value in keys:
+            yield str(key.value), Span(key.start_mark.index, value.end_mark.index)
+
+
+def _keys(node: Any) -> list[tuple[Any, Any]]:
+    """The keys of a mapping with their values, as nodes."""
+    return list(node.value) if getattr(node, "id", "") == "mapping" else []
 
 
 def _are_texts(given: Any) -> bool:

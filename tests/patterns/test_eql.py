@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pandas as pd
@@ -106,6 +107,10 @@ def test_what_the_state_machine_leaves_out() -> None:
             "e0_0.pid = u1_0.pid AND e0_0.pid = e1_0.ppid AND e0_0.pid = u1_1.pid AND e0_0.pid = e1_1.ppid "
             "ORDER BY arrival WITHIN 1 hours",
         ),
+        (
+            "sequence with maxspan=1h ![a where true] [b where true] [c where true] until [d where true]",
+            "PATTERN SEQ(NOT(a e0_0), b e1_0, NOT(d u2_0), c e2_0) ORDER BY arrival WITHIN 1 hours",
+        ),
     ],
 )  # fmt: skip
 def test_every_clause(query: str, pattern: str) -> None:
@@ -181,14 +186,19 @@ def test_a_temporal_correlation() -> None:
         (SIGMA.format(type="[temporal]", timespan="5m"), UnsupportedPatternError, "type: .*temporal"),
         (SIGMA.format(type="temporal", timespan="5m\n  5: x\n  more: y"), UnsupportedPatternError, "5: it has no"),
         ("title: x", PatternSyntaxError, "0 correlations"),
+        ("correlation: &its\n  type: temporal\n  correlation: *its\n", UnsupportedPatternError, "correlation: it has"),
         ("a: [", PatternSyntaxError, "no YAML"),
     ],
 )  # fmt: skip
 def test_what_sigma_has_besides_is_refused(
     text: str, error: type[PatternError], words: str
 ) -> None:
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words) as raised:
         cep.parse(text, dialect="sigma")
+    assert re.search(r"line \d+, column \d+", str(raised.value))
+    # The line that the message names by its key, if it does.
+    key = str(raised.value).partition(": ")[2].split(":")[0].split(" ")[0]
+    assert f"{key}:" not in text or raised.value.offending.startswith(f"{key}:")
 
 
 def test_no_parameters() -> None:

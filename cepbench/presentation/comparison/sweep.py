@@ -11,6 +11,7 @@ import pandas as pd
 
 from cepbench.arguments import MOST, callback, elements, number, text, texts, whole
 from cepbench.arguments import seed as seed_from
+from cepbench.engines.detection.slices import types_of_matches
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.summary import summarize
 from cepbench.experiments.sweeps.cells import OK, check_agreement, results_frame
@@ -184,9 +185,11 @@ def sweep(
         raise ExperimentError("patterns must be a number of patterns to draw, or patterns by name")
     rows: list[Mapping[str, Any]] = []
     for done, spec in enumerate(specs, 1):
-        types = {its.type for its in spec.pattern.variables}
-        part = stream if None in types else stream.of_types(filter(None, types))
-        rows += measure_pattern(spec, part, measure_statistics(spec.pattern, part, seed=seed), grid)
+        types = types_of_matches(spec.pattern)
+        part = stream if types is None else stream.of_types(types)
+        statistics = measure_statistics(spec.pattern, part, seed=seed)
+        columns = {"strategy": str(spec.pattern.strategy)}
+        rows += measure_pattern(spec, part, statistics, grid, columns=columns)
         if told:
             told(done, len(specs))
     results = results_frame(rows)

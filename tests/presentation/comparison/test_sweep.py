@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import cepbench as cep
@@ -47,6 +48,19 @@ def test_patterns_of_ones_own_are_measured_by_name(stream: cep.EventStream) -> N
     found = cep.sweep(given, stream, generators=["TRIVIAL", "DP-B"], repetitions=2, seconds=0)
     assert set(found["pattern_id"]) == {"user-text", "user-parsed"}
     assert found["matches"].nunique() == 1 and len(found) == 2 * 2 * 2
+
+
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity(k)", "consuming"])
+def test_a_strategy_of_their_own_is_kept(strategy: str) -> None:
+    """Under contiguity events of other types stand between."""
+    events = pd.DataFrame({"type": list("ABACBAB"), "time": range(7), "k": 1})
+    stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    text = f"PATTERN SEQ(A a, B b) STRATEGY {strategy} WITHIN 5 units"
+    found = cep.sweep({"it": text}, stream, generators=["TRIVIAL"], repetitions=1, seconds=0)
+    assert set(found["strategy"]) == {strategy}
+    expected = {"strict_contiguity": 2, "partition_contiguity(k)": 2, "consuming": 3}
+    assert set(found["matches"]) == {expected[strategy]}
+    assert found.averages()["patterns"].eq(1).all()
 
 
 def test_it_prints_its_averages_and_draws_them(stream: cep.EventStream) -> None:
