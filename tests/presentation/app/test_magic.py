@@ -248,7 +248,7 @@ def test_a_cell_of_several_queries(shell) -> None:
 
 
 def test_errors_about_several_queries(shell, capsys) -> None:
-    shell.user_ns["concepts"] = cep.ConceptHierarchy({"T": ["A", "B"]})
+    shell.user_ns.update(low=0.1, concepts=cep.ConceptHierarchy({"T": ["A", "B"]}))
     for line, cell, words in (
         ("--hierarchy concepts --planner CHAS", QUERIES, "did you mean 'CHASE'"),
         ("--planner CHASE", CELL, "--planner is for several queries"),
