@@ -14,7 +14,7 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import IntegralType, StructType, TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError, did_you_mean
@@ -61,6 +61,7 @@ class Columns:
                 )
         if isinstance(df, DataFrame):
             _check_case(df, columns.all_names)
+            _check_time(df, columns.time)
         return columns
 
     @property
@@ -108,6 +109,16 @@ def _check_case(df: DataFrame, names: Sequence[str]) -> None:
                 f"Spark does not tell the columns {' and '.join(map(repr, alike))} apart; set "
                 "spark.sql.caseSensitive to true, or rename one of them"
             )
+
+
+def _check_time(df: DataFrame, time: str) -> None:
+    """Check that times are timestamps or integers."""
+    kind = df.schema[time].dataType
+    if not isinstance(kind, TimestampType | TimestampNTZType | IntegralType):
+        raise StreamError(
+            f"time column {time!r} has type {kind.simpleString()}; use timestamps or integers: "
+            f'df.withColumn({time!r}, df[{time!r}].cast("timestamp"))'
+        )
 
 
 def opened(df: DataFrame | str | Path) -> DataFrame | Path:

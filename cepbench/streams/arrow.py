@@ -258,6 +258,8 @@ def _arrival_order(
 def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     if column.null_count:
         _refuse_missing(column.is_null().to_numpy(), "timestamp", name)
+    if pa.types.is_date(column.type):  # daily data; events of one day are at one time
+        column = column.cast(pa.timestamp("ms"))
     if pa.types.is_timestamp(column.type):
         try:
             column = column.cast(pa.timestamp("ns", tz=column.type.tz))

@@ -38,8 +38,13 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 _INTEGER = re.compile(r"-?\d{1,18}")
 
-#: Types as Polars gives them to Arrow, which does not filter them, and those that are read instead.
-_VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+#: Types that are read as others: those that Polars gives to Arrow, which does not filter them, and dates, which are times.
+_READ_AS = {
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+    pa.date32(): pa.timestamp("ms"),
+    pa.date64(): pa.timestamp("ms"),
+}
 
 
 def begins_as_parquet(file: Path) -> bool:
@@ -149,7 +154,7 @@ def _united(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
             if number > 1:
                 raise DatasetError(f"two columns of {file} are named {name!r}; rename one of them")
         for field in schema:
-            its = field.with_type(_VIEWED.get(field.type, field.type))
+            its = field.with_type(_READ_AS.get(field.type, field.type))
             before, where = found.get(field.name, (its, file))
             found[field.name] = _merged(before, its, where, file), where
     return pa.schema([field for field, _ in found.values()], first.metadata)

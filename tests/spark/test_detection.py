@@ -436,6 +436,7 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
         ("SEQ(A a, X b)", {}, MissingTypeWarning, "no event of type 'X'"),
         ("SEQ(A a, B b) WHERE a.lott > 1", {}, StreamError, "did you mean 'lot'"),
         ("SEQ(A a, B b)", {"time": "when"}, StreamError, "no column 'when'"),
+        ("SEQ(A a, B b)", {"time": "symbol"}, StreamError, r"'symbol' has type string; .*cast\(\"timestamp\"\)"),
         ("SEQ(A a, B b)", {"key": "lot"}, UnsupportedPatternError, r"WHERE \[lot\]"),
         ("SEQ(A a, B b) STRATEGY consuming", {}, UnsupportedPatternError, "cut in time"),
         ("SEQ(A a, B b) OUTPUT non_overlap", {}, UnsupportedPatternError, "in one pass"),

@@ -205,7 +205,7 @@ def test_every_event_has_a_timestamp() -> None:
 
 @pytest.mark.parametrize(
     "times",
-    [pa.array([1.0, 2.0]), pa.array(["1", "2"]), pa.array([1, 2], pa.int32()).cast(pa.date32())],
+    [pa.array([1.0, 2.0]), pa.array(["1", "2"]), pa.array([1, 2], pa.time64("ns"))],
     ids=str,
 )
 def test_time_is_datetime_or_integer(times: pa.Array) -> None:

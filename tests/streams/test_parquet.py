@@ -318,3 +318,30 @@ def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
     (path / "_unfinished.json").rename(path / "._unfinished.json.7")
     assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
     assert [file.name for file in path.rglob("*")] == ["_unfinished.json"]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()], ids=str)
+def test_dates_are_times(tmp_path: Path, kind: pa.DataType) -> None:
+    """Daily data, from any source: a date is its midnight, also beside a file of timestamps."""
+    days = pa.array(pd.to_datetime(["2024-01-02", "2024-01-03", "2024-01-03", "2024-01-05"]))
+    table = pa.table({"symbol": list("ABAB"), "date": days.cast(kind), "close": [1, 2, 3, 4]})
+    (tmp_path / "folder").mkdir()
+    pq.write_table(table, tmp_path / "folder" / "0.parquet")
+    pq.write_table(table.set_column(1, "date", days)[3:], tmp_path / "folder" / "1.parquet")
+    frame = table.to_pandas()
+    frame.to_csv(tmp_path / "days.csv", index=False, date_format="%Y-%m-%d")
+    columns: dict[str, Any] = {"type": "symbol", "time": "date"}
+    for stream in (
+        EventStream.from_arrow(table, **columns),
+        EventStream.from_pandas(frame, **columns),
+        EventStream.from_csv(tmp_path / "days.csv", **columns),
+        EventStream.from_parquet(tmp_path / "folder" / "0.parquet", **columns),
+        EventStream.from_parquet(tmp_path / "folder", **columns)[:4],
+    ):
+        assert stream.is_datetime
+        assert stream.timestamps.tolist() == days.cast(pa.int64()).to_pylist()
+    part = EventStream.from_parquet(
+        tmp_path / "folder", **columns, start="2024-01-03", end="2024-01-04 12:00", positions=True
+    )
+    assert part.positions is not None
+    assert part.positions.tolist() == [1, 2]
