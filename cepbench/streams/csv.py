@@ -84,9 +84,22 @@ def table_of_csv(path: str | Path, type: str, time: str) -> pa.Table:
             f"{path} cannot be read as CSV ({why}); the first line names the columns, the text is UTF-8"
         ) from None
     _check_quotes(content, separator, path)
+    if len(names) == 1 and (others := re.findall("[;|\t,]", names[0])):
+        raise StreamError(
+            f"{path}: fields are separated by commas, in a .tsv file by tabs, and its first line has "
+            f"{others[0]!r}; write it so, or give pandas.read_csv(…, sep={others[0]!r}) to from_pandas"
+        )
     check_columns([type, time], names, f"{path}: ")
     if not len(table):
         raise StreamError(f"{path} has no rows below the names, so that nothing says what they are")
+    times = table.column(time)
+    if pa.types.is_string(times.type):
+        try:
+            times.cast(pa.timestamp("ns"))
+        except pa.ArrowInvalid as error:
+            raise StreamError(
+                f"{path}: times in {time!r} are all as in ISO 8601, 2024-01-31 09:30:00, or integers: {error}"
+            ) from None
     for place, name in enumerate(names):
         if _has_large_floats(table.column(name)):
             written = read({name: pa.string()}, name).column(name)
